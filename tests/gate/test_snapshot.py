@@ -6,10 +6,16 @@ import os
 import resource
 import stat
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import anyio
 import pytest
 
 from deepwork.api import NeedsWork, Passed
+from deepwork.errors import StorageError
+from deepwork.gate import snapshot
+from deepwork.gate.fingerprints import fingerprint
 from deepwork.testing import output, review, step
 
 pytestmark = pytest.mark.anyio
@@ -188,3 +194,29 @@ async def test_a_copy_that_fails_in_the_middle_is_not_taken_for_a_file_that_cann
     assert "could not be copied: File too large; nothing was judged" in refusal
     assert runner.requests == []
     assert stored()["step_progress"]["a"]["quality_attempts"] == 0
+
+
+async def test_a_copy_that_a_thread_still_makes_for_a_cancelled_call_is_removed_too(project, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    project.write("a.md")
+    opened, goes_on = threading.Event(), threading.Event()
+
+    def slow(*arguments):
+        opened.set()
+        goes_on.wait()
+        return fingerprint(*arguments)
+
+    monkeypatch.setattr(snapshot, "fingerprint", slow)
+    copied = snapshot.Snapshot()
+    with ThreadPoolExecutor() as threads, anyio.fail_after(240):
+        copying = threads.submit(copied.add, "a.md", [project.root])
+        await anyio.to_thread.run_sync(opened.wait)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(copied.remove)
+            await anyio.lowlevel.checkpoint()
+            goes_on.set()
+        copying.result()
+    assert [*tmp_path.glob("deepwork-private-*")] == []
+    with pytest.raises(StorageError, match="no longer needed"):
+        copied.add("b.md", [project.root])
+    assert [*tmp_path.glob("deepwork-private-*")] == []

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from io import BufferedWriter
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple, Self
 
 import anyio
@@ -46,6 +47,8 @@ class Snapshot:
         self.originals: dict[str, Fingerprint] = {}
         self.copies: dict[str, Fingerprint] = {}
         self._folder = ExitStack()
+        self._copying = Lock()
+        self._is_removed = False
         self._root: Path | None = None
         self._remaining = MAX_BYTES
         self.is_handed_over = False
@@ -58,10 +61,11 @@ class Snapshot:
             await self.remove()
 
     async def remove(self) -> None:
-        """Remove all copies."""
-        if self._root:
+        """Remove all copies; the thread of a call that was cancelled may still make one."""
+        self._is_removed = True
+        if self._root or self._copying.locked():
             with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(self._folder.close)
+                await to_thread.run_sync(self._remove)
 
     @property
     def root(self) -> Path:
@@ -86,8 +90,24 @@ class Snapshot:
             OutputError: With it, the files are too large to be judged.
             StorageError: It cannot be copied.
         """
-        if path in self.originals:
+        with self._copying:
+            if self._is_removed:
+                raise StorageError("What is to be judged is no longer needed; nothing was judged")
+            if path not in self.originals:
+                self.originals[path] = self._copy(path, roots, opened)
             return self.originals[path]
+
+    def changed(self, roots: Sequence[Path]) -> list[str]:
+        """Return the paths of files that are not what they were when they were copied, or whose copies are not."""
+        changed = {*changed_files(self.originals, take_fingerprints(self.originals, roots))}
+        changed_copies = {*changed_files(self.copies, take_fingerprints(self.copies, [self.root]))}
+        return [path for path in self.originals if path in changed or copy_name(path) in changed_copies]
+
+    def _remove(self) -> None:
+        with self._copying:
+            self._folder.close()
+
+    def _copy(self, path: str, roots: Sequence[Path], opened: int | None) -> Fingerprint:
         name, root = copy_name(path), self.root
         copied = root / name
         try:
@@ -105,14 +125,7 @@ class Snapshot:
                 copied.unlink()
         except OSError as error:
             raise _not_copied(error) from error
-        self.originals[path] = original
         return original
-
-    def changed(self, roots: Sequence[Path]) -> list[str]:
-        """Return the paths of files that are not what they were when they were copied, or whose copies are not."""
-        changed = {*changed_files(self.originals, take_fingerprints(self.originals, roots))}
-        changed_copies = {*changed_files(self.copies, take_fingerprints(self.copies, [self.root]))}
-        return [path for path in self.originals if path in changed or copy_name(path) in changed_copies]
 
     def _write(self, path: str, file: BufferedWriter, chunk: bytes) -> None:
         self._remaining -= len(chunk)
