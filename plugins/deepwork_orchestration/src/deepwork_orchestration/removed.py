@@ -61,6 +61,9 @@ async def remove(git: Git, place: Path) -> None:
 
 
 def _examine(root: Path) -> Iterator[Finding]:
-    for place in places(root):
+    moved_aside = places(root)
+    if not moved_aside:
+        yield Finding(Level.OK, "no worktree of an agent was moved aside")
+    for place in moved_aside:
         text = f"{place.relative_to(root)} was moved aside by an agent: something of it may be nowhere else"
         yield Finding(Level.INFO, text, "deepwork plan clean --removed")
