@@ -225,7 +225,7 @@ def test_calls_in_flight_give_way_to_nobody(listen_with_routes, dial):
     for _ in range(10):
         dial(url)
     for stream in streams:
-        assert len(stream.socket.recv(1000)) == 1000
+        assert len(stream.socket.recv(1000, socket.MSG_WAITALL)) == 1000
 
 
 @pytest.mark.slow
