@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from deepwork.testing.wire import PATIENCE
+
 ROOT = Path(__file__).parent.parent
 PLUGIN = ROOT / "marketplace/deepwork"
 UV = """\
@@ -85,7 +87,7 @@ class Client:
 
     def run(self, *words):
         process = self.start(*words)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
         return process.returncode, out, err
 
     @property
@@ -118,7 +120,7 @@ def test_a_hook_does_not_wait_for_an_environment(client):
 
 def test_two_windows_that_start_at_once_make_one_environment(client):
     windows = [client.start("serve") for _ in range(3)]
-    assert [window.communicate(timeout=60)[0] for window in windows] == ["started serve\n"] * 3
+    assert [window.communicate(timeout=PATIENCE)[0] for window in windows] == ["started serve\n"] * 3
     assert len(client.calls) == 2
 
 
@@ -127,7 +129,7 @@ def test_a_client_that_waits_no_longer_finds_the_environment_at_its_next_start(c
     while not client.calls:
         time.sleep(0.02)
     window.terminate()
-    window.communicate(timeout=60)
+    window.communicate(timeout=PATIENCE)
     assert client.run("serve")[:2] == (0, "started serve\n")
     assert len(client.calls) == 2
 

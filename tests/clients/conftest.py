@@ -18,10 +18,11 @@ import anyio
 import pytest
 import yaml
 
+from deepwork.testing.wire import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data"
 UNAVAILABLE = 69
-PATIENCE = 240
 
 CORE = {"get_workflows", "start_workflow", "finished_step", "abort_workflow"}
 SLOW = "# Tour\n\nThis one is slow to read.\n"

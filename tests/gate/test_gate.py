@@ -12,6 +12,7 @@ from deepwork import hookimpl
 from deepwork.api import Passed, ToolCall, ToolSet, ToolSpec
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +89,7 @@ def slow(project):
 
     def work(call: ToolCall) -> str:
         """Work until the caller has gone."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         events["begun"].set()
         while not call.cancelled and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -126,4 +127,4 @@ async def test_a_tool_in_a_thread_can_look_whether_its_caller_has_gone(project, 
             leaving.start_soon(agent.client.call_tool, "work")
             await anyio.to_thread.run_sync(events["begun"].wait)
             leaving.cancel_scope.cancel()
-        assert await anyio.to_thread.run_sync(events["thread"].wait, 60)
+        assert await anyio.to_thread.run_sync(events["thread"].wait, PATIENCE)

@@ -19,6 +19,7 @@ from deepwork.programs.processes import running_program
 from deepwork.project.project import Project
 from deepwork.project.stores import open_store
 from deepwork.sessions.standing import calls_of, standing_of, waits_of
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -124,7 +125,7 @@ class TestRunningPrograms:
             async with python(code) as program, aclosing(program.lines()) as lines:
                 assert await anext(lines) == b"a"
                 program.interrupt()
-                with anyio.fail_after(30):
+                with anyio.fail_after(PATIENCE):
                     assert await program.ended() in (1, -signal.SIGINT)
         finally:
             signal.signal(signal.SIGINT, former)

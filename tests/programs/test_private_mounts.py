@@ -16,6 +16,7 @@ from deepwork.errors import MountsRefused
 from deepwork.paths.private_folders import remove_left_folders
 from deepwork.programs.private_mounts import MARK
 from deepwork.programs.processes import PRIVATE_MOUNTS, run_program
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +55,7 @@ def mounts():
 async def test_it_sees_the_changes_and_writes_none(places):
     project, changes = places
     completed = await run_program(
-        ["sh", "-c", SCRIPT], cwd=project, environment={"PATH": os.environ["PATH"]}, seconds=60, seen=changes
+        ["sh", "-c", SCRIPT], cwd=project, environment={"PATH": os.environ["PATH"]}, seconds=PATIENCE, seen=changes
     )
     assert completed.stdout.decode().splitlines() == ["broken", "docs", str(project)]
     assert sorted(file.name for file in project.rglob("*")) == ["a.md", "b.md", "docs"]
@@ -89,7 +90,7 @@ async def test_where_it_cannot_be_the_program_does_not_run(places):
     (changes / "mount").rmdir()
     with pytest.raises(MountsRefused, match=MARK if sys.platform == "linux" else "no private mounts"):
         await run_program(
-            ["touch", "ran"], cwd=project, environment={"PATH": os.environ["PATH"]}, seconds=60, seen=changes
+            ["touch", "ran"], cwd=project, environment={"PATH": os.environ["PATH"]}, seconds=PATIENCE, seen=changes
         )
     assert not (project / "ran").exists()
 
@@ -134,7 +135,7 @@ anyio.run(main)
         time.sleep(0.02)
     server.send_signal(signal.SIGKILL)
     server.wait()
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while running(word):
         assert time.monotonic() < end, "a process is left"
         time.sleep(0.02)

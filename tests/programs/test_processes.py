@@ -14,6 +14,7 @@ import pytest
 
 from deepwork.errors import ProgramMissing, ProgramTimeout
 from deepwork.programs.processes import run_program
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = [
     pytest.mark.anyio,
@@ -51,7 +52,7 @@ def pids(tmp_path):
 def python(tmp_path, pids):
     """Run Python code as a program."""
 
-    async def run(code, *, seconds=60, environment=None, **more):
+    async def run(code, *, seconds=PATIENCE, environment=None, **more):
         words = [sys.executable, "-IS", "-c", f"PIDS = {str(pids)!r}\n{code}"]
         return await run_program(words, cwd=tmp_path, environment=environment or {}, seconds=seconds, **more)
 
@@ -103,7 +104,7 @@ def test_strays_end_with_a_server_that_is_killed(tmp_path, pids):
     )
     code = f"PIDS = {str(pids)!r}\n{STRAY}time.sleep(300)"
     process = subprocess.Popen([sys.executable, "-P", "-c", server, code], cwd=tmp_path)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not pids.exists() or pids.read_text().count("\n") < 4:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -124,7 +125,7 @@ async def test_a_program_that_kills_its_supervisor_has_no_result_and_its_group_e
     )
     completed = await python(code)
     assert completed.ending == "was killed by SIGKILL"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while survivors(pids):
         assert time.monotonic() < deadline
         await anyio.sleep(0.01)
@@ -158,7 +159,7 @@ async def test_a_file_that_is_no_program_is_told(tmp_path):
     file.write_bytes(b"\0\1\2")
     file.chmod(0o755)
     with pytest.raises(ProgramMissing, match="cannot be started: Exec format error"):
-        await run_program([str(file)], cwd=tmp_path, environment={}, seconds=60)
+        await run_program([str(file)], cwd=tmp_path, environment={}, seconds=PATIENCE)
 
 
 async def test_no_descriptor_is_left_open(python):

@@ -15,6 +15,7 @@ import deepwork
 from deepwork.api import Git, run_program
 from deepwork.errors import GitError, ProgramMissing
 from deepwork.programs.processes import open_browser
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -105,7 +106,7 @@ def browser(tmp_path):
         return file
 
     def arguments():
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not opened.exists():
             assert time.monotonic() < deadline, "no browser was started"
             time.sleep(0.01)

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from deepwork.programs.work_queue import HOLD_UP_SECONDS, MAX_THREADS, Batches, WorkQueue
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -137,7 +138,7 @@ def test_a_thread_goes_when_there_is_nothing_to_do(monkeypatch):
         assert asyncio.run(queue.run(lambda: threading.current_thread().name)) == "short-lived"
         for thread in threading.enumerate():
             if thread.name == "short-lived":
-                thread.join(30)
+                thread.join(PATIENCE)
     assert "short-lived" not in {thread.name for thread in threading.enumerate()}
 
 
@@ -149,8 +150,8 @@ class Held:
         self._begun, self._may_end = threading.Event(), threading.Event()
 
     async def begin(self, tasks):
-        tasks.start_soon(self.queue.run, lambda: self._begun.set() or self._may_end.wait(60))
-        await anyio.to_thread.run_sync(self._begun.wait, 60)
+        tasks.start_soon(self.queue.run, lambda: self._begun.set() or self._may_end.wait(PATIENCE))
+        await anyio.to_thread.run_sync(self._begun.wait, PATIENCE)
 
     def end(self):
         self._may_end.set()
@@ -174,12 +175,12 @@ async def test_an_item_that_comes_while_a_batch_is_done_waits_for_the_next_one()
     def work(items):
         batches.append(list(items))
         has_begun.set()
-        may_end.wait(60)
+        may_end.wait(PATIENCE)
 
     together = Batches(WorkQueue("batches", threads=1), work)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(together.run, "first")
-        await anyio.to_thread.run_sync(has_begun.wait, 60)
+        await anyio.to_thread.run_sync(has_begun.wait, PATIENCE)
         tasks.start_soon(together.run, "second")
         await anyio.wait_all_tasks_blocked()
         assert batches == [["first"]]

@@ -19,6 +19,7 @@ from deepwork.commands.person import at_terminal as terminal_user
 from deepwork.errors import ArgumentError, ItemChanged, PersonNeeded, UnknownItem
 from deepwork.ports.inbox import Answer, InboxContents
 from deepwork.project.project import Project
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -203,7 +204,7 @@ async def test_a_source_that_waits_in_a_thread_holds_up_nobody_and_is_not_asked_
     class Waiting(Source):
         async def items(self):
             questions.append(1)
-            await anyio.to_thread.run_sync(release.wait, 30)
+            await anyio.to_thread.run_sync(release.wait, PATIENCE)
             return await super().items()
 
     monkeypatch.setattr("deepwork.project.inbox.SECONDS", 0.2)

@@ -33,9 +33,9 @@ from deepwork.testing import (
     start_server,
     step,
 )
+from deepwork.testing.wire import PATIENCE
 
 LOG_BYTES = 500
-PATIENCE = 10.0
 # How a call ends that is not answered.
 FAILURES = (NoAnswer, Gone, ValueError)
 

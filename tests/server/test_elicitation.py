@@ -15,6 +15,7 @@ from deepwork.paths.served_pages import ServedPages
 from deepwork.paths.user_folders import user_config_file, user_state_dir
 from deepwork.server import elicitation
 from deepwork.testing import Agent, StdioWire, start_server
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -101,7 +102,7 @@ async def test_a_user_who_never_answers_holds_up_a_call_for_a_while(by_person, s
         async with Client(by_person, mode="legacy", elicitation_handler=never) as client:
             agent = Agent(client)
             await agent.start()
-            with anyio.fail_after(60):
+            with anyio.fail_after(PATIENCE):
                 reply = await agent.finish(DONE)
                 assert await agent.finish(DONE) == reply
             is_over.set()

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from deepwork.testing import Gone, HttpWire, Refused, StdioWire, address_of, result_of, start_server
+from deepwork.testing.wire import PATIENCE
 
 START = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 
@@ -103,14 +104,14 @@ def test_threads_share_a_wire_and_each_gets_its_own_answer(project, stdio):
     assert wire.unanswered > 0
     for name, answers in futures.items():
         for answer in answers:
-            assert result_of(answer.result(60))["stack"][-1]["workflow"] == f"{name}/main"
+            assert result_of(answer.result(PATIENCE))["stack"][-1]["workflow"] == f"{name}/main"
     assert wire.unanswered == 0
 
 
 def test_any_line_can_be_written_and_its_answer_be_waited_for(stdio):
     wire = stdio()
-    assert wire.post(b"no JSON", None).result(60)["error"]["code"] == -32700
-    assert wire.post(b'{"jsonrpc": "2.0", "id": "x", "method": "no/such"}', "x").result(60)["id"] == "x"
+    assert wire.post(b"no JSON", None).result(PATIENCE)["error"]["code"] == -32700
+    assert wire.post(b'{"jsonrpc": "2.0", "id": "x", "method": "no/such"}', "x").result(PATIENCE)["id"] == "x"
 
 
 def test_calls_that_a_killed_server_leaves_open_raise_gone(stdio):
@@ -121,7 +122,7 @@ def test_calls_that_a_killed_server_leaves_open_raise_gone(stdio):
     wire.process.kill()
     for answer in answers:
         with pytest.raises(Gone):
-            answer.result(60)
+            answer.result(PATIENCE)
     with pytest.raises(Gone):
         wire.ask("ping")
     assert wire.close() == -signal.SIGKILL

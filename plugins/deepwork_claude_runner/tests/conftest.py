@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from deepwork.testing import review, step
+from deepwork.testing.wire import PATIENCE
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ class FakeClaude:
         """Return the ids of the processes of reviews that still run, children included."""
         return [pid for pid in [*self._lines("pids"), *self._lines("children")] if _lives(pid)]
 
-    def started(self, count: int = 1, seconds: float = 60) -> None:
+    def started(self, count: int = 1, seconds: float = PATIENCE) -> None:
         """Wait until so many reviews have started."""
         deadline = time.monotonic() + seconds
         while len(self._lines("pids")) < count:

@@ -9,13 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from deepwork.testing import HttpWire, StdioWire, address_of, start_server
+from deepwork.testing.wire import PATIENCE
 
 START = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 OUTPUTS = {"a.md": "a.md"}
 META = {"progressToken": "t"}
-
-# Long enough for a busy machine; a server that waited for its reviewer would take five minutes.
-PATIENCE = 240
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from deepwork.testing import DeepworkProject, review, step
+from deepwork.testing.wire import PATIENCE
 from deepwork_sql.testing import module_database_url, postgres_server  # noqa: F401 - fixtures
 
 # What agents write, which a page that took it for HTML would run.
@@ -76,7 +77,7 @@ class Dash:
             sent["Authorization"] = f"Bearer {self.token if token is True else token}"
         if body is not None and not isinstance(body, bytes | str):
             body, sent["Content-Type"] = json.dumps(body), "application/json"
-        connection = http.client.HTTPConnection(self.netloc, timeout=100)
+        connection = http.client.HTTPConnection(self.netloc, timeout=PATIENCE)
         try:
             connection.request(method, f"{self.mount}{path}", body, sent)
             response = connection.getresponse()
@@ -112,7 +113,7 @@ class Dash:
         return self.process.wait(100)
 
 
-async def hear(socket, *things, seconds=30):
+async def hear(socket, *things, seconds=PATIENCE):
     """Read until all of these things were told, and give the last message."""
     missing = set(things)
     with anyio.fail_after(seconds):

@@ -13,6 +13,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from deepwork.testing.wire import PATIENCE
+
 
 def test_the_command_prints_an_address_without_a_token_where_nobody_looks(project):
     with project.dashboard() as dash:
@@ -54,7 +56,7 @@ def browser(tmp_path):
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
 
     def opened():
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not argument.exists():
             assert time.monotonic() < deadline, "no browser was started"
             time.sleep(0.05)
@@ -100,7 +102,7 @@ def test_open_takes_the_browser_of_the_user_and_none_of_the_project(project, tmp
     user.chmod(0o755)
     path = os.pathsep.join([".", str(project.root), str(user.parent), os.environ["PATH"], ""])
     with project.dashboard("--open", env={"PATH": path, "DISPLAY": ":7", "BROWSER": ""}):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not mark.exists():
             assert time.monotonic() < deadline, "no browser was started"
             time.sleep(0.05)
@@ -168,7 +170,7 @@ def test_a_running_dashboard_tells_the_user_what_waits_with_no_page_open(project
     project.write(".deepwork/tmp/session_0123456789abcdef0123456789abcdef.json.20260101T000000.corrupt", "{")
     with getattr(project, kind)() as dash:
         [item] = dash.get("api/inbox")["items"]
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not (notices.exists() and notices.read_text().endswith("\n")):
             assert time.monotonic() < deadline, "nobody was told"
             time.sleep(0.05)

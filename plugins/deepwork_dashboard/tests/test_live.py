@@ -9,6 +9,7 @@ import anyio
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from deepwork.testing.wire import PATIENCE
 from deepwork_sql.testing import new_database
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +29,7 @@ def live_project(request, project, tmp_path):
 
 
 async def hello(socket):
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         message = json.loads(await socket.recv())
     assert message["type"] == "hello"
     return message

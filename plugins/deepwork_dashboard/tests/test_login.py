@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from deepwork.testing import HttpWire
+from deepwork.testing.wire import PATIENCE
 
 HOSTS = {"address": "127.0.0.1:{port}", "name": "localhost:{port}", "foreign": "evil.example:{port}"}
 ORIGINS = {"none": None, "ours": "http://127.0.0.1:{port}", "foreign": "http://evil.example:{port}", "null": "null"}
@@ -30,7 +31,7 @@ def dash(request, shared_project_at):
 def status_of(dash, path, *headers, method="GET"):
     """Send a request whose every byte is ours, and give the status of the answer."""
     host, port = dash.netloc.split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as line:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
         text = "\r\n".join([f"{method} {dash.mount}{path} HTTP/1.1", *headers, "", ""])
         line.sendall(text.encode("latin-1"))
         return int(line.makefile("rb").readline().split()[1])

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from deepwork.testing.wire import PATIENCE
+
 FAKE = Path(__file__).parents[2] / "deepwork_run" / "tests" / "fake_cli.py"
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +44,7 @@ def played(project, tmp_path):
 
 
 def until(condition):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not (value := condition()):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -18,6 +18,8 @@ from deepwork_orchestration.database import LOCK
 sys.path.insert(0, str(Path(__file__).parent))
 from drain import Drain
 
+from deepwork.testing.wire import PATIENCE
+
 pytestmark = pytest.mark.anyio
 
 
@@ -59,7 +61,7 @@ async def test_claims_that_wait_share_a_commit_and_each_has_its_own_answer(team,
 
     def hold(_transaction):
         is_held.set()
-        assert may_end.wait(60)
+        assert may_end.wait(PATIENCE)
 
     async def claim(name, worker):
         answers.append(await agent.call("task_claim", task_id=tasks[name], agent_id=worker))
@@ -67,7 +69,7 @@ async def test_claims_that_wait_share_a_commit_and_each_has_its_own_answer(team,
     async with open_context("test", team.project.root) as context, anyio.create_task_group() as group:
         other_server = await deepwork_sql.database(context)
         group.start_soon(partial(other_server.write, hold, lock=LOCK))
-        assert await anyio.to_thread.run_sync(is_held.wait, 60)
+        assert await anyio.to_thread.run_sync(is_held.wait, PATIENCE)
         event.listen(Engine, "commit", count)
         async with anyio.create_task_group() as claims:
             for name in names:

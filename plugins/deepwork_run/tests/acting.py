@@ -9,6 +9,7 @@ import anyio
 
 from deepwork.api import Report, ToolCall
 from deepwork.ports.agent import Agent, Called, Ended, Spent
+from deepwork.testing.wire import PATIENCE
 
 
 @dataclass
@@ -67,7 +68,7 @@ async def hangs(agent, task):
 
 async def until(condition):
     """Wait until something has become true, and return it."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         while True:
             value = await condition()
             if value:

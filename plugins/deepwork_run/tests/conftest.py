@@ -23,6 +23,8 @@ from deepwork_run.runner import Runner
 sys.path.insert(0, str(Path(__file__).parent))
 from acting import ActingAgent
 
+from deepwork.testing.wire import PATIENCE
+
 SAMPLES = Path(__file__).parent / "samples"
 
 
@@ -72,7 +74,7 @@ class Runs:
     async def run(self, agents, session_id=None, **options):
         """Run to the end."""
         async with self.opened(agents, session_id, **options) as opened:
-            with anyio.fail_after(60):
+            with anyio.fail_after(PATIENCE):
                 opened.code = await opened.runner.run()
             opened.session = await opened.project.session(opened.session_id)
             return opened

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from deepwork.testing import step
+from deepwork.testing.wire import PATIENCE
 
 FAKE = Path(__file__).with_name("fake_cli.py")
 
@@ -39,7 +40,7 @@ class Desk:
 
     def __call__(self, *words):
         process = self.start(*words)
-        stdout, stderr = process.communicate(timeout=120)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
         self.stdout, self.stderr, self.code = stdout, stderr, process.returncode
         return self.code
 
@@ -84,7 +85,7 @@ def lives(pid):
 
 
 def wait_for(condition):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not (value := condition()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -196,7 +197,7 @@ def test_an_agent_that_is_killed_is_followed_by_the_next(desk):
     run = desk.start("run", "demo", "--goal", "a goal", "--with", "claude")
     wait_for((desk.folder / "hangs").exists)
     os.kill(desk.pids("claude")[0], signal.SIGKILL)
-    _, stderr = run.communicate(timeout=120)
+    _, stderr = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0, stderr
     assert desk.agents_of_steps() == ["claude"] * 4
 
@@ -212,7 +213,7 @@ def test_a_second_runner_names_the_first_and_stop_lets_the_call_finish(desk):
     wait_for(lambda: "tool_use" in next(desk.project.state.glob("runs/*/worker-1.jsonl")).read_text())
     assert desk("runs", "stop", "--json", session_id) == 0, desk.stderr
     assert json.loads(desk.stdout) == {"session_id": session_id, "runner": run.pid}
-    run.communicate(timeout=60)
+    run.communicate(timeout=PATIENCE)
     assert run.returncode == 130
     assert desk.session()["current_step_id"] == "b"
     assert desk("runs", "stop", session_id) == 1
@@ -343,7 +344,7 @@ def test_a_runner_imports_no_server_and_no_database(desk):
         "print(sorted({'fastmcp', 'mcp', 'starlette', 'sqlalchemy', 'httpx2'} & {*sys.modules}))"
     )
     words = ["run", "demo", "--goal", "g", "--with", "claude", "--no-wait", "--path", str(desk.project.root)]
-    process = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
+    process = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=PATIENCE)
     assert "usage limit" in process.stderr
     assert process.stdout.splitlines()[-1] == "[]", process.stdout
 

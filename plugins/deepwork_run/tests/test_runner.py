@@ -17,6 +17,7 @@ from deepwork.errors import DeepWorkError
 from deepwork.models.history import HistoryEntry
 from deepwork.ports.agent import Called, Ended, Failed, FailureKind, LimitCause, Limited, Spent
 from deepwork.sessions.standing import standing_of
+from deepwork.testing.wire import PATIENCE
 from deepwork_run import runner as runner_module
 from deepwork_run.inbox import RunInbox
 from deepwork_run.limits import waiting
@@ -318,7 +319,7 @@ async def test_what_passes_the_time_is_ended_by_force(runs, monkeypatch):
 
 async def test_the_time_counts_while_a_limit_is_waited_for(runs):
     async with runs.opened({"one": [works(1, Limited(soon(hours=1)))]}, max_seconds=0.5) as opened:
-        with anyio.move_on_after(5) as patience:
+        with anyio.move_on_after(PATIENCE) as patience:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(opened.runner.run)
                 await until(lambda: value(opened.record.read().pause))

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from deepwork.testing.wire import PATIENCE
+
 
 @pytest.mark.slow
 def test_a_test_process_that_is_killed_leaves_no_postgresql_and_no_folder(postgres_server):
@@ -23,7 +25,7 @@ def test_a_test_process_that_is_killed_leaves_no_postgresql_and_no_folder(postgr
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         url, folder = process.stdout.readline().split()
         os.kill(process.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while Path(folder).exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     parts = urlsplit(url)

@@ -18,6 +18,7 @@ import deepwork_sql
 from deepwork.api import Workspace, open_context
 from deepwork.errors import StaleSession
 from deepwork.testing import a_session
+from deepwork.testing.wire import PATIENCE
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.retry import Retry
 from deepwork_sql.store import SqlStore
@@ -55,12 +56,12 @@ async def all_at_once(database):
 
     def hold(_):
         is_held.set()
-        assert may_end.wait(60)
+        assert may_end.wait(PATIENCE)
 
     async with anyio.create_task_group() as tasks:
         writing = Writing(database, tasks)
         tasks.start_soon(writing.write, None, hold)
-        assert await to_thread.run_sync(is_held.wait, 60)
+        assert await to_thread.run_sync(is_held.wait, PATIENCE)
         try:
             yield writing
             await wait_all_tasks_blocked()
@@ -221,7 +222,7 @@ async def test_many_changes_are_committed_in_several_transactions(database):
 async def test_changes_with_other_locks_do_not_wait_for_each_other(database):
     async with all_at_once(database) as writing:
         writing.begin("a", telling("a"))
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             assert await database.write(telling("b"), lock="another") == "b"
         assert "a" not in writing.results
 

@@ -7,6 +7,8 @@ import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
+from deepwork.testing.wire import PATIENCE
+
 pytestmark = pytest.mark.anyio
 
 
@@ -21,7 +23,7 @@ async def test_the_wake_up_channel_is_notified_beside_the_transaction(database, 
     import psycopg
 
     def wait(connection):
-        return [note.channel for note in connection.notifies(timeout=100, stop_after=1)]
+        return [note.channel for note in connection.notifies(timeout=PATIENCE, stop_after=1)]
 
     with psycopg.connect(database_url, autocommit=True) as listener:
         listener.execute("LISTEN deepwork_events")

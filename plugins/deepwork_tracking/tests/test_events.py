@@ -16,6 +16,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from deepwork.testing.wire import PATIENCE
 from deepwork_sql import Event
 from deepwork_tracking import events
 from deepwork_tracking.events import MAX_FRAME, frame_of
@@ -45,7 +46,7 @@ def serving(shared):
 
 def wait_for(port, server):
     """Wait until a server takes connections."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while server.poll() is None and time.monotonic() < deadline:
         with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
             return
@@ -208,7 +209,7 @@ async def test_a_listener_that_is_a_thousand_events_behind_is_dropped(new, is_dr
         await feed.has_told_all.wait()
         return {"type": "websocket.disconnect"}
 
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE):
         await events.Connection(feed, None, send).serve("0-0", receive)
     assert sent == ["websocket.send", *(["websocket.close"] if is_dropped else [])]
 

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from deepwork.testing.wire import PATIENCE
+
 FOREIGN = [
     ({"Host": "evil.example"}, 421),
     ({"Origin": "https://evil.example"}, 403),
@@ -30,7 +32,7 @@ def upgrade(url, headers):
         **headers,
     }
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-    with socket.create_connection((address.hostname, address.port), timeout=100) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as connection:
         connection.sendall(f"GET /plugins/tracking/events HTTP/1.1\r\n{head}\r\n".encode())
         return int(connection.recv(100).split()[1])
 

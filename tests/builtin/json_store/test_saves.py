@@ -17,6 +17,7 @@ from deepwork.builtin.json_store import JsonStore
 from deepwork.builtin.json_store.files import lock_name
 from deepwork.errors import StaleSession, StorageError
 from deepwork.testing import a_session
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -212,7 +213,7 @@ async def test_a_lock_that_another_process_holds_delays_no_other_save(project, s
 async def test_a_slow_disk_is_synced_by_several_threads_at_once(store, monkeypatch):
     """Where the first sync is slow, the others come together, so that the kernel can join them."""
     monkeypatch.setattr("deepwork.builtin.json_store.saves.SLOW_SYNC_SECONDS", 0)
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=PATIENCE)
     real, synced_files = os.fsync, itertools.count()
 
     def fsync(descriptor):

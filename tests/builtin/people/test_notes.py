@@ -14,6 +14,7 @@ from deepwork.api import Answerer, NeedsWork, Passed, open_context
 from deepwork.errors import RunnerError
 from deepwork.ports.inbox import Answer
 from deepwork.testing import review, step
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +63,9 @@ def session_start(project, session_id):
     def hook(event, **data):
         command = [sys.executable, "-m", "deepwork", "hook", event]
         stdin = json.dumps({"session_id": "window-1", "cwd": str(project.root), **data})
-        ended = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, env={**os.environ})
+        ended = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, timeout=PATIENCE, env={**os.environ}
+        )
         return ended.stdout
 
     arguments = {"session_id": session_id, "step_id": "?", "outputs": {}}

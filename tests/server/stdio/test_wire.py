@@ -15,7 +15,7 @@ import pytest
 
 from deepwork.errors import DeepWorkError
 from deepwork.server.stdio.wire import run_stdio
-from deepwork.testing.wire import HELLO
+from deepwork.testing.wire import HELLO, PATIENCE
 
 DEMO = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 
@@ -35,7 +35,7 @@ def nothing_is_left_of():
 def eventually():
     """Wait for a condition."""
 
-    def eventually(condition, seconds=60):
+    def eventually(condition, seconds=PATIENCE):
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "it never came to that"

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import browsing
 import team as teams
 
-PATIENCE = 30
+from deepwork.testing.wire import PATIENCE
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -32,8 +32,8 @@ from deepwork.ports.agent import (
     Spent,
 )
 from deepwork.testing.contracts.contract import Contract
+from deepwork.testing.wire import PATIENCE
 
-SECONDS = 60
 LONGEST_END = 20.0
 HUGE = 20 * 1024 * 1024
 MARK = "MARK_OF_THE_RUN"
@@ -322,7 +322,7 @@ class AgentContract(Contract):
     ) -> None:
         cli.plays(CliScript(self._lines("done"), hangs=True, leaves_child=True))
         started = time.monotonic()
-        with anyio.fail_after(SECONDS):
+        with anyio.fail_after(PATIENCE):
             async with aclosing(agent.start(task)) as events:
                 async for event in events:
                     if isinstance(event, Said):
@@ -334,7 +334,7 @@ class AgentContract(Contract):
         cli.plays(CliScript(hangs=True, leaves_child=True))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_events, agent, task)
-            with anyio.fail_after(SECONDS):
+            with anyio.fail_after(PATIENCE):
                 while not cli.survivors():  # noqa: ASYNC110 - it is another process
                     await anyio.sleep(0.01)
             tasks.cancel_scope.cancel()
@@ -363,7 +363,7 @@ class AgentContract(Contract):
 
 
 async def _events(agent: Agent, task: AgentTask) -> list[AgentEvent]:
-    with anyio.fail_after(SECONDS):
+    with anyio.fail_after(PATIENCE):
         async with aclosing(agent.start(task)) as events:
             return [event async for event in events]
 

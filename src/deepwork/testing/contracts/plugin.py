@@ -29,6 +29,7 @@ from deepwork.loading.manager import PluginManager, Provided
 from deepwork.project.project import Project
 from deepwork.server import create_server
 from deepwork.testing.contracts.contract import Contract
+from deepwork.testing.wire import PATIENCE
 
 IMPORTER = Path(__file__).with_name("importer.py")
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -179,7 +180,7 @@ def _imported_from(path: str, plugin: str, blocked: str) -> tuple[subprocess.Com
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
             env={**os.environ, "PYTHONPATH": path},
         )

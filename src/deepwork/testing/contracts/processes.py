@@ -19,10 +19,10 @@ from anyio import to_thread
 from deepwork.api import Session, StateStore
 from deepwork.testing.contracts.contract import Contract
 from deepwork.testing.samples import a_session
+from deepwork.testing.wire import PATIENCE
 
 PROCESSES = 4
 ENTRIES = 10
-SECONDS = 60
 DELAYS = (0.0, 0.02, 0.1)  # a kill that always follows an acknowledgement would always hit the same place
 SAVER = Path(__file__).with_name("saver.py")
 
@@ -96,7 +96,7 @@ class StateStoreProcessesContract(Contract):
             await store.save(a_session(), expected=None)
         for turn, delay in enumerate(DELAYS):
             await _killed(reopen, f"turn{turn}", after=1, delay=delay)
-            with anyio.fail_after(SECONDS):
+            with anyio.fail_after(PATIENCE):
                 async with reopen() as store:
                     session = await _whole(store)
                     await store.save(session, expected=session.revision)
@@ -125,7 +125,7 @@ async def _begin(*processes: subprocess.Popen[str]) -> None:
     """Wait until all processes have opened their stores, and let them begin together."""
     for process in processes:
         assert process.stdout
-        with anyio.fail_after(SECONDS):
+        with anyio.fail_after(PATIENCE):
             line = await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True)
         assert line == "ready\n", "a process could not open the store; its errors are above"
     for process in processes:
@@ -137,7 +137,7 @@ async def _begin(*processes: subprocess.Popen[str]) -> None:
 async def _acknowledged(process: subprocess.Popen[str]) -> list[str]:
     """Wait for the end of a process, and give its acknowledgements."""
     assert process.stdout
-    with anyio.fail_after(SECONDS):
+    with anyio.fail_after(PATIENCE):
         output = await to_thread.run_sync(process.stdout.read, abandon_on_cancel=True)
         code = await to_thread.run_sync(process.wait, abandon_on_cancel=True)
     assert code == 0, "a process that was to save has failed; its errors are above"
@@ -150,7 +150,7 @@ async def _killed(reopen: Callable[[], StateStore], name: str, *, after: int, de
         assert process.stdout
         lines: list[str] = []
         await _begin(process)
-        with anyio.fail_after(SECONDS):
+        with anyio.fail_after(PATIENCE):
             while len(lines) < after:
                 lines.append(await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True))
                 assert lines[-1], "a process that was to save has failed; its errors are above"

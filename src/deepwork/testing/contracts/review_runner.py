@@ -15,9 +15,9 @@ from deepwork.errors import DeepWorkError
 from deepwork.models.reviews import ReviewTask, Waiting
 from deepwork.testing.contracts.contract import Contract
 from deepwork.testing.samples import a_request
+from deepwork.testing.wire import PATIENCE
 
 VERDICTS = (Passed, NeedsWork, HandedBack, Waiting)
-SECONDS = 60
 # Generous, because a busy machine makes everything slow; a review that blocks takes longer.
 LONGEST_BLOCK = 5.0
 LONGEST_CANCELLATION = 10.0
@@ -169,7 +169,7 @@ class ReviewRunnerContract(Contract):
 
 
 async def _review(runner: ReviewRunner, request: ReviewRequest) -> Verdict:
-    with anyio.fail_after(SECONDS):
+    with anyio.fail_after(PATIENCE):
         return await runner.review(request)
 
 
