@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from deepwork.loading.manager import PluginManager
 from deepwork.paths.user_folders import user_config_file
 from deepwork.testing import DeepworkProject, StdioWire, output, review, step
 from deepwork.testing.fakes import answered
+from deepwork.testing.wire import PATIENCE
 
 Answer = Callable[[ReviewRequest], Any]
 
@@ -358,6 +360,19 @@ def invoke(project, monkeypatch):
         return Ended(int(result.return_value or 0), result.stdout, result.stderr)
 
     return invoke
+
+
+@pytest.fixture
+def eventually():
+    """Wait for a condition."""
+
+    def eventually(condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, "it never came to that"
+            time.sleep(0.01)
+
+    return eventually
 
 
 @pytest.fixture

@@ -10,14 +10,20 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from deepwork.testing.wire import PATIENCE
+
 
 @pytest.fixture
 def listen_with_routes(listen):
-    """Start `deepwork serve` with routes such as plugins may add, and with lower limits, named in upper case."""
+    """Start `deepwork serve` with routes such as plugins may add, and with other limits, named in upper case.
 
-    def listen_with_routes(transport, *arguments, **lowered):
-        limits = " ".join(f"{name}={value}" for name, value in lowered.items())
-        return listen(transport, *arguments, program=[str(Path(__file__).parent / "data" / "serve.py")], LOWERED=limits)
+    A client may be as slow as the machine, unless the test is about that.
+    """
+
+    def listen_with_routes(transport, *arguments, **changed):
+        limits = {"HEADER_SECONDS": PATIENCE, "BODY_SECONDS": PATIENCE, "WRITE_SECONDS": PATIENCE} | changed
+        limits = " ".join(f"{name}={value}" for name, value in limits.items())
+        return listen(transport, *arguments, program=[str(Path(__file__).parent / "data" / "serve.py")], LIMITS=limits)
 
     return listen_with_routes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import signal
@@ -16,18 +17,30 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import SSETransport, StreamableHttpTransport
 
+from deepwork.testing.wire import PATIENCE
+
 MIB = 1024 * 1024
+MANY = 5000  # as pieces that are sent in twentieths of a second they take more than four minutes
 
 TRANSPORTS = {"http": StreamableHttpTransport, "sse": SSETransport}
+
+
+@contextlib.contextmanager
+def held_up(server):
+    """Hold up a server, which then finds all that was sent meanwhile: no client is too slow for its limits."""
+    server.send_signal(signal.SIGSTOP)
+    yield
+    server.send_signal(signal.SIGCONT)
 
 
 @pytest.fixture
 def is_served(dial):
     """Check that a well-behaved client is served, promptly."""
 
-    def is_served(url):
-        line = dial(url)
-        line.ask("GET", "/custom")
+    def is_served(url, server=None):
+        with held_up(server) if server else contextlib.nullcontext():
+            line = dial(url)
+            line.ask("GET", "/custom")
         assert line.answer().status == 200
         line.socket.close()
         return True
@@ -41,6 +54,21 @@ def post(url, path, body):
         connection.request("POST", path, body, encode_chunked=not isinstance(body, bytes))
         answer = connection.getresponse()
         return answer.status, answer.read()
+
+
+def is_cut_off(line, pieces):
+    """Send piece after piece until the other side ends the connection; False if it takes them all."""
+    line.socket.settimeout(0.05)
+    for piece in pieces:
+        try:
+            line.socket.sendall(piece)
+            if line.socket.recv(100) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/custom", "/mounted/size"])
@@ -65,22 +93,12 @@ def test_a_body_of_4_mib_arrives_whole(listen_with_routes):
     "headers", [["Content-Length: 5000000000"], ["Content-Length: 10"], ["Transfer-Encoding: chunked"]]
 )
 def test_who_goes_on_sending_after_a_refusal_is_cut_off(listen_with_routes, dial, headers):
-    _, url = listen_with_routes("http", HEADER_SECONDS=0.5, MAX_BODY=1)
-    line = dial(url)
-    line.ask("POST", "/custom", *headers, body=b"2\r\nxx\r\n")
+    process, url = listen_with_routes("http", HEADER_SECONDS=0.5, MAX_BODY=1)
+    with held_up(process):
+        line = dial(url)
+        line.ask("POST", "/custom", *headers, body=b"2\r\nxx\r\n")
     assert line.answer().status == 413
-    line.socket.settimeout(0.05)
-    for _ in range(200):
-        try:
-            line.socket.sendall(b"1\r\nx\r\n")
-            if line.socket.recv(100) == b"":
-                break
-        except TimeoutError:
-            continue
-        except OSError:
-            break
-    else:
-        pytest.fail("it still reads")
+    assert is_cut_off(line, itertools.repeat(b"1\r\nx\r\n", MANY))
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/custom"])
@@ -99,42 +117,34 @@ def test_a_body_that_does_not_arrive_in_time_is_refused(listen_with_routes, dial
 
 @pytest.mark.parametrize("began", [b"", b"GET /custom HT", b"GET /custom HTTP/1.1\r\nHost: localhost\r\nA: "])
 def test_headers_that_do_not_arrive_in_time_end_the_connection(listen_with_routes, dial, is_served, began):
-    _, url = listen_with_routes("http", HEADER_SECONDS=0.3)
+    process, url = listen_with_routes("http", HEADER_SECONDS=0.3)
     line = dial(url)
     line.send(began)
-    assert is_served(url)
+    assert is_served(url, process)
     assert line.is_closed()
     assert line.rest == b""
 
 
 def test_headers_that_drip_end_the_connection_too(listen_with_routes, dial):
-    _, url = listen_with_routes("http", HEADER_SECONDS=0.5)
-    line = dial(url)
-    line.ask("GET", "/custom")
+    process, url = listen_with_routes("http", HEADER_SECONDS=0.5)
+    with held_up(process):
+        line = dial(url)
+        line.ask("GET", "/custom")
     line.body(line.answer())
-    line.socket.settimeout(0.05)
-    for letter in b"GET /custom HTTP/1.1\r\nHost: localhost\r\nA: " + b"x" * 200:
-        try:
-            line.socket.sendall(bytes([letter]))
-            if line.socket.recv(100) == b"":
-                break
-        except TimeoutError:
-            continue
-        except OSError:
-            break
-    else:
-        pytest.fail("it still waits")
+    headers = b"GET /custom HTTP/1.1\r\nHost: localhost\r\nA: " + b"x" * MANY
+    assert is_cut_off(line, (bytes([letter]) for letter in headers))
 
 
 @pytest.mark.slow
 def test_each_answer_gives_a_connection_its_whole_time_anew(listen_with_routes, dial):
-    """Requests follow each other without a pause, for longer than one of them may take to come."""
-    _, url = listen_with_routes("http", HEADER_SECONDS=2)
+    """Requests follow each other soon, for longer than one of them may take to come."""
+    _, url = listen_with_routes("http", HEADER_SECONDS=20)
     line = dial(url)
     started_at = time.monotonic()
-    while time.monotonic() < started_at + 2.5:
+    while time.monotonic() < started_at + 21:
         line.ask("GET", "/custom")
         assert line.body(line.answer()) == b"hello"
+        time.sleep(0.5)
 
 
 @pytest.mark.parametrize("headers", [["A: " + "x" * 65536], [f"A{number}: {'x' * 1000}" for number in range(66)]])
@@ -229,22 +239,28 @@ def test_calls_in_flight_give_way_to_nobody(listen_with_routes, dial):
 
 
 @pytest.mark.slow
-def test_a_client_that_reads_nothing_holds_up_nobody_and_is_cut_off(listen_with_routes, dial, is_served):
+def test_a_client_that_reads_nothing_holds_up_nobody_and_is_cut_off(listen_with_routes, dial, is_served, eventually):
     _, url = listen_with_routes("http", WRITE_SECONDS=0.5, MAX_CONNECTIONS=10)
     stuck = [dial(url) for _ in range(8)]
     for line in stuck:
         line.ask("GET", "/endless")
     assert is_served(url)
+
+    def are_gone():
+        """Ask for as many again, which are too many while the others are still there."""
+        with contextlib.ExitStack() as lines:
+            more = [lines.enter_context(dial(url)) for _ in range(8)]
+            for line in more:
+                line.ask("GET", "/endless")
+            return {line.answer().status for line in more} == {200}
+
+    # They read nothing before that, or the server would go on with them.
+    eventually(are_gone)
     for line in stuck:
         assert line.is_closed()
-    # Were they still there, these would be too many.
-    more = [dial(url) for _ in range(8)]
-    for line in more:
-        line.ask("GET", "/endless")
-        assert line.answer().status == 200
 
 
-def test_over_so_many_connections_further_requests_are_told_to_come_later(listen_with_routes, dial, is_served):
+def test_over_so_many_connections_further_requests_are_told_to_come_later(listen_with_routes, dial, eventually):
     _, url = listen_with_routes("http", MAX_CONNECTIONS=5)
     streams = [dial(url) for _ in range(4)]
     for stream in streams:
@@ -255,13 +271,13 @@ def test_over_so_many_connections_further_requests_are_told_to_come_later(listen
     assert line.answer().status == 503
     assert line.is_closed()
     streams[0].socket.close()
-    for _ in range(50):
+
+    def is_room():
         line = dial(url)
         line.ask("GET", "/custom")
-        if line.answer().status == 200:
-            return
-        time.sleep(0.1)
-    pytest.fail("nobody is served any more")
+        return line.answer().status == 200
+
+    eventually(is_room)
 
 
 def masked(opcode, payload, *, fin=True):
@@ -275,9 +291,10 @@ def masked(opcode, payload, *, fin=True):
 def open_socket(dial, upgrade):
     """Open a WebSocket as a page of the server does."""
 
-    def open_socket(url):
-        line = dial(url)
-        line.ask("GET", "/socket", *upgrade, f"Origin: http://{line.host}")
+    def open_socket(url, server=None):
+        with held_up(server) if server else contextlib.nullcontext():
+            line = dial(url)
+            line.ask("GET", "/socket", *upgrade, f"Origin: http://{line.host}")
         line.status = line.answer().status
         return line
 
@@ -299,22 +316,18 @@ def test_a_frame_of_1_mib_arrives_and_a_larger_one_ends_the_websocket(listen_wit
     assert log_of(process) == []
 
 
-def test_over_so_many_websockets_further_ones_are_refused(listen_with_routes, open_socket):
+def test_over_so_many_websockets_further_ones_are_refused(listen_with_routes, open_socket, eventually):
     _, url = listen_with_routes("http", MAX_SOCKETS=3)
     lines = [open_socket(url) for _ in range(4)]
     assert [line.status for line in lines] == [101, 101, 101, 503]
     lines[0].send(masked(8, b"\x03\xe8"))
     assert lines[0].is_closed()
-    for _ in range(50):
-        if open_socket(url).status == 101:
-            return
-        time.sleep(0.1)
-    pytest.fail("its place stays taken")
+    eventually(lambda: open_socket(url).status == 101)
 
 
 def test_an_open_websocket_is_not_half_open(listen_with_routes, dial, open_socket):
-    _, url = listen_with_routes("http", MAX_WAITING=2, HEADER_SECONDS=0.2)
-    line = open_socket(url)
+    process, url = listen_with_routes("http", MAX_WAITING=2, HEADER_SECONDS=0.2)
+    line = open_socket(url, process)
     further_lines = [dial(url) for _ in range(10)]
     assert all(further_line.is_closed() for further_line in further_lines)
     line.send(masked(1, b"four"))
@@ -336,19 +349,20 @@ def test_over_so_many_sessions_further_ones_are_refused_until_one_ends(listen_wi
     assert ask("POST").status == 200
 
 
-def test_an_idle_session_ends_and_makes_room(listen, dial, hello):
+def test_an_idle_session_ends_and_makes_room(listen, dial, hello, eventually):
     _, url = listen("http", FASTMCP_HTTP_SESSION_IDLE_TIMEOUT="0.3")
     body, headers = hello
     line = dial(url)
     line.ask("POST", "/mcp", *headers, body=body)
     session = line.answer().headers["mcp-session-id"]
-    for _ in range(20):  # each request keeps the session open for a while longer
-        time.sleep(1)
+
+    def has_ended():
+        time.sleep(1)  # each request keeps the session open for a while longer
         line = dial(url)
         line.ask("POST", "/mcp", *headers, f"Mcp-Session-Id: {session}", body=body)
-        if line.answer().status == 404:
-            return
-    pytest.fail("the session stays")
+        return line.answer().status == 404
+
+    eventually(has_ended)
 
 
 def test_what_clients_do_wrong_costs_a_short_line_at_most(listen_with_routes, dial, upgrade, log_of):
@@ -397,7 +411,7 @@ def pipe(tmp_path):
 @pytest.mark.anyio
 @pytest.mark.parametrize(("transport", "mode"), [("http", "legacy"), ("http", "auto"), ("sse", "legacy")])
 async def test_a_call_in_flight_is_answered_before_the_server_ends(listen_with_routes, pipe, transport, mode):
-    process, url = listen_with_routes(transport)
+    process, url = listen_with_routes(transport, DRAIN_SECONDS=PATIENCE, END_SECONDS=PATIENCE)
 
     answers = []
 
@@ -423,7 +437,7 @@ def _dial_for_ever(dial, url):
 
 
 def test_while_it_ends_new_requests_are_refused_and_old_ones_answered(listen_with_routes, dial, hello, pipe, tmp_path):
-    process, url = listen_with_routes("http", DRAIN_SECONDS=60, END_SECONDS=60)
+    process, url = listen_with_routes("http", DRAIN_SECONDS=PATIENCE, END_SECONDS=PATIENCE)
     _, headers = hello
     release = tmp_path / "release"
     os.mkfifo(release)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
-
-import pytest
 
 ALICE, BOB = (f"Authorization: Bearer {name}s-token-for-tests" for name in ("alice", "bob"))
 
@@ -38,7 +35,9 @@ def streamed(dial, url, token):
     return line.answer().status, line
 
 
-def test_a_principal_with_its_share_of_streams_keeps_no_other_out(listen_with_routes, token_file, dial, hello):
+def test_a_principal_with_its_share_of_streams_keeps_no_other_out(
+    listen_with_routes, token_file, dial, hello, eventually
+):
     """F14, h02: one client could hold every connection of the server by event streams."""
     _, url = listen_with_routes("sse", "--token-file", token_file(), MAX_GETS_OF_PRINCIPAL=2)
     streams = [streamed(dial, url, ALICE) for _ in range(4)]
@@ -53,25 +52,18 @@ def test_a_principal_with_its_share_of_streams_keeps_no_other_out(listen_with_ro
     line.ask("POST", address, *headers, ALICE, body=body)
     assert line.answer().status == 202  # clients that hold their share can use it
     first.socket.close()
-    for _ in range(50):
-        if streamed(dial, url, ALICE)[0] == 200:
-            return
-        time.sleep(0.1)
-    pytest.fail("its place stays taken")
+    eventually(lambda: streamed(dial, url, ALICE)[0] == 200)
 
 
-def test_a_principal_with_its_share_of_calls_keeps_no_other_out(listen_with_routes, token_file, dial, hello):
+def test_a_principal_with_its_share_of_calls_keeps_no_other_out(
+    listen_with_routes, token_file, dial, hello, eventually
+):
     _, url = listen_with_routes("http", "--token-file", token_file(), MAX_CALLS_OF_PRINCIPAL=2)
     with contextlib.ExitStack() as slow:
         for _ in range(2):
             line = slow.enter_context(dial(url))
             line.ask("POST", "/custom", ALICE, "Content-Length: 100", body=b"{")
-        for _ in range(50):
-            status = opened(dial, url, hello, ALICE)[0]
-            if status == 503:
-                break
-            time.sleep(0.1)
-        assert status == 503
+        eventually(lambda: opened(dial, url, hello, ALICE)[0] == 503)
         assert opened(dial, url, hello, BOB)[0] == 200
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from deepwork.errors import DeepWorkError
 from deepwork.server.stdio.wire import run_stdio
-from deepwork.testing.wire import HELLO, PATIENCE
+from deepwork.testing.wire import HELLO
 
 DEMO = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 
@@ -29,19 +29,6 @@ def nothing_is_left_of():
             os.killpg(process.pid, 0)
 
     return nothing_is_left_of
-
-
-@pytest.fixture
-def eventually():
-    """Wait for a condition."""
-
-    def eventually(condition, seconds=PATIENCE):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "it never came to that"
-            time.sleep(0.01)
-
-    return eventually
 
 
 def end_by_term(process):

@@ -1,6 +1,6 @@
 """`deepwork serve` with routes such as plugins may add, and with limits from the environment.
 
-LOWERED has the form `LIMIT=VALUE LIMIT=VALUE`, so that tests reach a limit without waiting for it.
+LIMITS has the form `LIMIT=VALUE LIMIT=VALUE`, so that tests reach a limit without waiting for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deepwork.programs import pending_calls as drain
 from deepwork.programs import process_end
 from deepwork.server import build
 
-for name, value in (pair.split("=") for pair in os.environ.get("LOWERED", "").split()):
+for name, value in (pair.split("=") for pair in os.environ.get("LIMITS", "").split()):
     for module in (limits, app, drain, process_end, sessions, shares):
         if hasattr(module, name):
             setattr(module, name, float(value) if name.endswith("SECONDS") else int(value))
