@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 sys.path.append(str(Path(__file__).parent / "tests"))
 from forkserver import forked_starts
 from looked_up import looked_up_once
+from patient import be_patient
 from stored_fixtures import restored
 
 STORED = sorted((Path(__file__).parent / "tests/data/stored").iterdir())
@@ -40,7 +41,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Fork processes instead of starting them, if that is asked for."""
+    """Wait for what a slow machine does, and fork processes instead of starting them, if that is asked for."""
+    be_patient()
     if config.getoption("--starts") == "fork":
         starts = ExitStack()
         starts.enter_context(forked_starts())

@@ -157,6 +157,7 @@ def _serve() -> list[str] | None:
     """Fork children until the tests end; in a child, return its command."""
     channel = socket.socket(fileno=os.dup(0))
     _import_everything()
+    import_module("patient").be_patient()
     import_module("looked_up").look_up()
     gc.collect()
     gc.freeze()

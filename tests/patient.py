@@ -1,0 +1,22 @@
+"""Gives what is asked in tests as long as a slow machine needs: users wait a second for it, and then go without it.
+
+A test that is about such a limit sets one of its own.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from deepwork.testing.wire import PATIENCE
+
+LIMITS = (
+    ("deepwork.engine.active", "SECONDS"),
+    ("deepwork.builtin.clients.desk", "PLUGIN_SECONDS"),
+    ("deepwork.builtin.clients.hook_tool", "SECONDS"),
+)
+
+
+def be_patient() -> None:
+    """Give it that time in this process, and in those that it forks."""
+    for module, name in LIMITS:
+        setattr(import_module(module), name, PATIENCE)
