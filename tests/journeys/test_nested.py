@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytestmark = pytest.mark.anyio
@@ -149,3 +151,25 @@ async def test_all_connections_to_one_server_in_memory_share_a_stack(jobs, mode)
     async with jobs.agent(server, mode=mode) as first, jobs.agent(server, mode=mode) as second:
         await start(first, "outer")
         assert entries(await start(second, "inner")) == ["outer/main@a", "inner/main@a"]
+
+
+async def test_a_chain_of_workflows_that_overlap_does_not_grow(jobs, mode, stored):
+    async with jobs.agent(mode=mode) as agent:
+        previous = (await start(agent, "outer"))["begin_step"]["session_id"]
+        for _ in range(5):
+            following = (await start(agent, "inner"))["begin_step"]["session_id"]
+            await agent.call("abort_workflow", explanation="e", session_id=previous)
+            assert stored(following)["parents"] == [previous]
+            previous = following
+
+
+async def test_workflows_nested_deeper_than_can_be_stored_are_refused(jobs, mode, stored):
+    async with jobs.agent(mode=mode) as agent:
+        outer = (await start(agent, "outer"))["begin_step"]["session_id"]
+        deepest = (await start(agent, "inner"))["begin_step"]["session_id"]
+        file = jobs.root / ".deepwork/tmp" / f"session_{deepest}.json"
+        file.write_text(json.dumps(stored(deepest) | {"parents": [outer] * 1000}))
+        refusal = await agent.refused("start_workflow", goal="g", job_name="core", workflow_name="main")
+        assert "1,000 workflows are open inside of each other already; nothing was started" in refusal
+        assert "Finish or abort some" in refusal
+        assert entries(await agent.finish(A)) == ["outer/main@a", "inner/main@b"]

@@ -80,7 +80,8 @@ class Soak:
         self.taken.append((ended - self._began, ended - began))
         self.counts[kind] += 1
         while agent.over:  # as `deepwork sessions clean` does, or lists of sessions would grow for ever
-            (self._project.state / f"session_{agent.over.pop()}.json").unlink()
+            # One that was set aside is not there; its agent was refused, which the report tells.
+            (self._project.state / f"session_{agent.over.pop()}.json").unlink(missing_ok=True)
 
     def p99(self, first: float, last: float) -> float:
         """Return the time, in ms, that one call in a hundred took longer than in this part of the run."""

@@ -32,7 +32,7 @@ from deepwork.engine.resume import resume_text
 from deepwork.engine.reviews import Review, Reviews
 from deepwork.engine.strict import OverrideWaits, StrictRules
 from deepwork.engine.traces import describe_call
-from deepwork.errors import RunnerUnavailable, ToolError
+from deepwork.errors import RunnerUnavailable, StateError, ToolError
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
 from deepwork.gate.snapshot import Snapshot
@@ -40,7 +40,7 @@ from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
 from deepwork.models.history import Waiting
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
-from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
+from deepwork.models.sessions import MAX_PARENTS, GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
 from deepwork.ports.call import ToolCall
 from deepwork.programs.git_head import read_head
 from deepwork.sessions import transitions
@@ -114,15 +114,13 @@ class Engine:
         names = {"job_name": job_name, "workflow_name": workflow_name, "instance_id": instance_id}
         check_arguments(texts={"goal": goal}, names={**names, "parent_session_id": parent_session_id})
         require_texts(goal=goal)
-        parent = await self._parent(call, parent_session_id)
-        await self._check_not_paused(call, parent)
+        nesting = await self._nesting(call, await self._parent(call, parent_session_id))
         await self.strict.check_start()
         job_name, workflow_name = await chosen_names(call, self.catalogue, job_name, workflow_name)
         prepare = partial(self._prepare, call.principal, goal, job_name, workflow_name, instance_id)
         beginning, notices = await to_thread.run_sync(prepare)
         self._check_reviewers(job_name, beginning.definition)
-        if parent:
-            beginning = replace(beginning, parents=[*parent.parents, parent.session_id])
+        beginning = replace(beginning, parents=nesting)
         new = transitions.new_session(uuid.uuid4().hex, beginning, now=self.sessions.now())
         session = await self.sessions.create(call, new)
         describe_call(session, session.current_step_id)
@@ -400,19 +398,30 @@ class Engine:
             raise session_over(parent)
         return parent
 
-    async def _check_not_paused(self, call: ToolCall, parent: Session | None) -> None:
-        """Refuse to start a workflow on top of a paused session, however deep below it that is.
+    async def _nesting(self, call: ToolCall, parent: Session | None) -> list[str]:
+        """Return the ids of the open sessions in which a new one nests, the outermost first.
+
+        Sessions above the parent that are over are left out: the list of an agent that always starts the next workflow
+        before it ends the last would grow for ever.
 
         Raises:
-            StateError: A person has paused one of them.
+            StateError: A person has paused one of them, however deep it is, or they are too many to be stored.
         """
         if parent is None:
-            return
+            return []
         transitions.check_not_paused(parent)
+        nesting = []
         for parent_id in parent.parents:
             session = await self.sessions.find(call, parent_id)
             if session and session.is_active:
                 transitions.check_not_paused(session)
+                nesting.append(parent_id)
+        if len(nesting) >= MAX_PARENTS:
+            raise StateError(
+                f"{MAX_PARENTS:,} workflows are open inside of each other already; nothing was started",
+                hint="Finish or abort some of them first.",
+            )
+        return [*nesting, parent.session_id]
 
 
 def _git_place(root: Path) -> GitPlace | None:
