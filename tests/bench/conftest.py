@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from deepwork.testing.wire import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 if sys.platform != "linux":
@@ -54,7 +56,7 @@ def bench():
 
     def bench(*arguments):
         command = [sys.executable, "-m", "bench", *map(str, arguments)]
-        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
         return Ran(result.returncode, result.stdout, result.stderr)
 
     return bench

@@ -77,13 +77,11 @@ def answer(request):
 
 
 def test_work_is_seen_in_the_processor_time_of_the_server(a_server, launcher):
-    busy = "def at_end():\n    while time.process_time() < 0.4: pass"
+    busy = "def at_end():\n    end = time.process_time() + 0.4\n    while time.process_time() < end: pass"
     with launcher(a_server(busy)) as server:
-        before = server.process.cpu()
         ended = server.process.end()
-    assert before < 0.4
-    assert before + ended.cpu == pytest.approx(0.4, abs=0.1)
-    assert ended.wall >= 0.4 - before - 0.05
+    assert ended.cpu >= 0.35
+    assert ended.wall >= 0.35
 
 
 def test_memory_that_a_server_takes_is_seen(a_server, launcher):

@@ -12,6 +12,7 @@ import pytest
 
 from deepwork.errors import StorageError
 from deepwork.paths.locks import LOCK_SECONDS
+from deepwork.testing.wire import PATIENCE
 
 HOLD = """
 import os, signal, sys, time
@@ -20,7 +21,7 @@ with Folder(os.open(sys.argv[1], os.O_RDONLY)).locked("lock", subject="the folde
     print("held", flush=True)
     if sys.argv[2] == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -65,7 +66,7 @@ def test_a_lock_is_freed_when_its_holder_is_killed(folder, hold):
     with pytest.raises(StorageError), folder.locked("lock", subject="the folder", seconds=0.05):
         pass
     holder.kill()
-    with folder.locked("lock", subject="the folder", seconds=2):
+    with folder.locked("lock", subject="the folder", seconds=PATIENCE):
         pass
 
 

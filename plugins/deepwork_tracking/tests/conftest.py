@@ -14,6 +14,8 @@ import pytest
 from deepwork.testing import Agent, DeepworkProject
 from deepwork_sql.testing import database_url, postgres_server  # noqa: F401 - fixtures
 
+END = b"(this is all)"
+
 
 class Tracker(Agent):
     """An agent that uses the tools of tracking."""
@@ -97,8 +99,11 @@ class Repo(DeepworkProject):
         try:
             streams = {"stdin": secondary, "stdout": subprocess.PIPE, "stderr": secondary}
             result = subprocess.run(command, cwd=self.root, text=True, env={**os.environ}, timeout=240, **streams)
-            os.write(secondary, b"\n")  # or there may be nothing to read
-            result.stderr = " ".join(os.read(primary, 65536).decode().split())
+            os.write(secondary, END)
+            output = b""
+            while END not in output:
+                output += os.read(primary, 65536)
+            result.stderr = " ".join(output.partition(END)[0].decode().split())
             return result
         finally:
             os.close(primary)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
-import time
 from contextlib import asynccontextmanager, contextmanager, suppress
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -16,6 +15,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from deepwork.testing import address_of
 from deepwork.testing.wire import PATIENCE
 from deepwork_sql import Event
 from deepwork_tracking import events
@@ -30,28 +30,16 @@ def serving(shared):
 
     @contextmanager
     def serving(*command):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        program = [sys.executable, "-m", "deepwork", *command, "--path", str(shared.root), "--port", str(port)]
-        with (shared.root.parent / "events.log").open("w") as log, subprocess.Popen(program, stderr=log) as server:
+        program = [sys.executable, "-m", "deepwork", *command, "--path", str(shared.root), "--port", "0"]
+        log = shared.root.parent / "events.log"
+        with log.open("w") as stderr, subprocess.Popen(program, stderr=stderr) as server:
             try:
-                wait_for(port, server)
-                yield port
+                yield urlsplit(address_of(server, log)).port
             finally:
                 server.send_signal(signal.SIGTERM)
                 server.wait()
 
     return serving
-
-
-def wait_for(port, server):
-    """Wait until a server takes connections."""
-    deadline = time.monotonic() + PATIENCE
-    while server.poll() is None and time.monotonic() < deadline:
-        with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
-            return
-        time.sleep(0.05)
-    raise AssertionError("the server does not listen")
 
 
 @asynccontextmanager

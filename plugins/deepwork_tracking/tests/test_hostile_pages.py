@@ -34,7 +34,7 @@ def upgrade(url, headers):
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     with socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as connection:
         connection.sendall(f"GET /plugins/tracking/events HTTP/1.1\r\n{head}\r\n".encode())
-        return int(connection.recv(100).split()[1])
+        return int(connection.makefile("rb").readline().split()[1])
 
 
 @pytest.fixture

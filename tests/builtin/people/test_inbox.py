@@ -170,13 +170,14 @@ class Screen:
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
+        self._content = b""
 
     async def shows(self, text):
-        output = ""
         with anyio.fail_after(240):
-            while text not in output:
+            while text.encode() not in self._content:
                 await anyio.wait_readable(self._descriptor)
-                output += os.read(self._descriptor, 65536).decode()
+                self._content += os.read(self._descriptor, 65536)
+        self._content = self._content.partition(text.encode())[2]
 
 
 async def test_watching_as_json_prints_a_line_for_each_change(reviewed, failed):

@@ -28,6 +28,7 @@ from deepwork.errors import ConfigError
 from deepwork.ports.inbox import InboxContents, InboxFailure
 from deepwork.project.project import Project
 from deepwork.testing import review, step
+from deepwork.testing.wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +49,7 @@ class Webhook:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 webhook.requests.append((self.path, dict(self.headers), json.loads(body), body))
                 if webhook.hold:
-                    webhook.hold.wait(30)
+                    webhook.hold.wait(PATIENCE)
                 status = answers.pop(0) if answers else 204
                 self.send_response(status)
                 if 300 <= status < 400:
@@ -103,9 +104,9 @@ def sender(project):
         process.wait()
 
 
-async def until(condition, seconds=40):
+async def until(condition):
     """Wait until something of another process has happened."""
-    with anyio.fail_after(seconds):
+    with anyio.fail_after(PATIENCE):
         while not condition():  # noqa: ASYNC110 - what another process does has no event here
             await anyio.sleep(0.05)
 
@@ -288,7 +289,7 @@ def item(item_id="acme:1", state="asked", **more):
 async def run_until(notifier, condition):
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(notifier.run)
-        await until(condition, 20)
+        await until(condition)
         tasks.cancel_scope.cancel()
 
 
@@ -384,12 +385,12 @@ async def test_what_is_urgent_does_not_wait_behind_a_flood(running):
     notifier = running([target], *flood)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(notifier.run)
-        await until(lambda: notifier.inbox.looks > 1, 20)
+        await until(lambda: notifier.inbox.looks > 1)
         notifier.inbox.show(item("acme:urgent", urgency=2), *flood)
         looks = notifier.inbox.looks
-        await until(lambda: notifier.inbox.looks > looks + 1, 20)
+        await until(lambda: notifier.inbox.looks > looks + 1)
         release.set()
-        await until(lambda: len(target.told) == 51, 20)
+        await until(lambda: len(target.told) == 51)
         tasks.cancel_scope.cancel()
     assert "acme:urgent" in [item_id for item_id, _ in target.told[:8]]
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from deepwork.testing import output, review, step
 from deepwork.testing.project import DeepworkProject
+from deepwork.testing.wire import PATIENCE
 
 WORDS = ("apples", "bridges", "clouds", "deserts", "engines", "forests", "gardens", "harbours")
 # What gates write beside the work by themselves, with the work as it is, is theirs.
@@ -98,7 +99,7 @@ def measure(kind: Any, random: Random) -> tuple[str, str, str]:
 def left(folder: Path, before: dict[str, tuple[bytes, int, int, int]]) -> str:
     """Return what is left of a proof: changes of the project, files, mounts and processes."""
     findings = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while (running := processes(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)
     if running:
@@ -145,7 +146,7 @@ def kill(kind: Any, random: Random) -> tuple[bool, str]:
         is_running = proof.poll() is None
         proof.kill()
         proof.wait()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while processes(folder) and time.monotonic() < deadline:
             time.sleep(0.05)
         serve = [sys.executable, "-m", "deepwork", "serve"]
