@@ -71,7 +71,7 @@ def test_what_is_written_is_comments_and_what_was_said_of_the_whole():
             "end_line": 2,
             "text": "One line\nother.md:1 is no file of this work",
             "must": False,
-            "suggestion": "# One and two",
+            "suggestion": "# One and two\n",
         },
     ]
 
@@ -109,6 +109,39 @@ async def test_what_was_written_in_vain_is_kept(waits, at_terminal, editor):
     draft = anyio.Path(next(word for word in output.split() if "review-" in word).rstrip("."))
     assert await draft.read_text() == "a.md:9 No\n"
     await draft.unlink()
+
+
+async def test_what_cannot_be_read_as_comments_is_kept_too(waits, at_terminal, editor):
+    written = "a.md:2 Two?\n```suggestion\nThree\n"
+    editor(written)
+    output, code = await at_terminal("inbox", "review", waits.session_id)
+    assert code == 1
+    assert "does not end with" in output
+    draft = anyio.Path(next(word for word in output.split() if "review-" in word).rstrip("."))
+    assert await draft.read_text() == written
+    await draft.unlink()
+
+
+async def test_what_looks_like_secrets_is_not_on_the_screen(project, at_terminal, editor):
+    project.write_job(steps=[step("a", reviews=[review()])])
+    project.write("a.md", "api_key = 'abcdefgh1234'\n")
+    async with project.agent(external_runner="person") as agent:
+        session_id = (await agent.start())["session_id"]
+        await agent.finish(DONE)
+        editor("a.md:1 must Take it out\n")
+        output, code = await at_terminal("inbox", "review", session_id)
+        assert code == 0
+        assert "looks as if it held secrets" in output
+        assert "abcdefgh1234" not in output
+        assert [comment["line"] for comment in (await agent.finish(DONE))["comments"]] == [1]
+
+
+@pytest.mark.parametrize(("replacement", "new"), [("", []), ("\n", ["+"]), ("Three\n\n", ["+Three", "+"])])
+async def test_a_replacement_may_be_nothing_or_end_in_empty_lines(waits, at_terminal, editor, replacement, new):
+    editor(f"a.md:1\n```suggestion\n{replacement}```\n")
+    await at_terminal("inbox", "review", waits.session_id)
+    [comment] = (await waits.finish(DONE))["comments"]
+    assert [line for line in comment["suggestion"].splitlines()[3:] if line[0] == "+"] == new
 
 
 @pytest.mark.parametrize("as_json", [True, False])

@@ -75,7 +75,7 @@ def read_text(text: str, files: Collection[str] | None = None) -> Said:
         if _FENCE.fullmatch(line):
             if not comments:
                 raise ArgumentError(f"line {number}: the suggestion belongs to no comment")
-            comments[-1]["suggestion"] = "\n".join(_suggested(lines, number))
+            comments[-1]["suggestion"] = "".join(f"{line}\n" for line in _suggested(lines, number))
         elif (head := _HEAD.fullmatch(line)) and (files is None or head["file"] in files):
             comments.append(_comment(head))
         elif comments:

@@ -44,11 +44,11 @@ def review(item_id: str, root: str) -> None:
     paths = [path for path, content in contents if content is not None]
     listed = "".join(f"#   {visible(path)}\n" for path in paths)
     written = click.edit(f"\n{HELP}{listed}", extension=".md")
-    remarks = read_text(written or "", paths)
-    if not remarks.text and not remarks.comments:
-        say("Nothing was written, and nothing was changed.", err=True)
-        return
     try:
+        remarks = read_text(written or "", paths)
+        if not remarks.text and not remarks.comments:
+            say("Nothing was written, and nothing was changed.", err=True)
+            return
         say(run(project, lambda: _ask(project, item, remarks)))
     except DeepWorkError as error:
         with tempfile.NamedTemporaryFile("w", prefix="review-", suffix=".md", delete=False, encoding="utf-8") as file:
@@ -88,8 +88,12 @@ def _page(item: InboxItem, piece: dict[str, Any], contents: list[tuple[str, byte
         yield f"{comment['id']} ({comment['state']}{must}) {visible(where)}: {visible(comment['text'])}\n"
         for answer in comment["answers"]:
             yield f"    answered: {visible(answer['text'])}\n"
+    closed = {file["path"] for file in newest["files"] if file["secret"]}
     for path, content in contents:
         yield f"\n==> {visible(path)}\n"
+        if path in closed:
+            yield "(not shown: it looks as if it held secrets; the pages show it once you ask for it)\n"
+            continue
         if content is None:
             yield "(not shown: it is no text, is too large, or is not kept here)\n"
             continue
