@@ -108,6 +108,18 @@ def test_a_file_that_looks_like_secrets_is_closed_until_it_is_asked_for(project,
         assert opened["lines"] == ['API_KEY="an-invented-key-0123456789"']
 
 
+def test_what_held_secrets_before_is_closed_too_where_the_difference_would_show_them(project, reviewed):
+    with reviewed.agent() as agent, project.dashboard() as dash:
+        session = reviewed.begin(agent)
+        reviewed.report(agent, session, stories.files(**{"src/cart.py": 'API_KEY = "an-older-key-0123456789"\n'}))
+        reviewed.report(agent, session, stories.files())
+        listed = dash.ask(f"api/sessions/{session}/steps/plan/files")
+        assert "an-older-key" not in listed.text
+        assert {file["path"] for file in listed.json()["files"] if file["closed"]} == {"deploy.env", "src/cart.py"}
+        alone = dash.get(f"api/sessions/{session}/steps/plan/files?against=none")
+        assert [file["path"] for file in alone["files"] if file["closed"]] == ["deploy.env"]
+
+
 def test_contents_that_no_page_should_show_are_a_note(project, reviewed):
     with reviewed.agent() as agent, project.dashboard() as dash:
         session = reviewed.begin(agent)

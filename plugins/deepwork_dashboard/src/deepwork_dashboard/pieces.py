@@ -183,13 +183,14 @@ def _only(path: str, files: dict[str, Mapped]) -> dict[str, Mapped]:
 def _known(new: Mapped | None, old: Mapped | None, *, is_open: bool) -> Mapped:
     """Return what is known of a file before it is read; one that looks as if it held secrets is closed."""
     file = new or old or {}
+    is_secret = any(version["secret"] for version in (new, old) if version)  # what differs shows both
     is_same = bool(new and old and new["digest"] and new["digest"] == old["digest"])
     names = ("path", "output", "size", "kind", "where")
     note = "elsewhere" if file["where"] else None if file["kept"] else "large" if file["size"] > MAX_READ else "unkept"
     return {
         **{name: file[name] for name in names},
         "same": is_same,
-        "closed": file["secret"] and not is_open,
+        "closed": is_secret and not is_open,
         "note": note,
     }
 
