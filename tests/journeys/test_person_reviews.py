@@ -353,3 +353,21 @@ async def test_comments_that_other_files_were_answered_with_are_not_told_again(a
     waiting = await agent.finish(DONE)
     assert waiting["waits_for"]
     assert "comments" not in waiting
+
+
+async def test_a_decision_answers_a_report_with_other_notes_also_for_the_reviewers_before_the_person(
+    by_person, judge, plugins_with, desk
+):
+    by_person.write(".deepwork/config.yml", "quality_gate: {runners: [{step: a, runner: [lint, person]}]}\n")
+    lint = judge(lambda _: Passed())
+    async with by_person.agent(by_person.server(plugins=plugins_with(lint=lint))) as agent:
+        session_id = (await agent.start())["session_id"]
+        await agent.finish(DONE)
+        comment = {"file": "a.md", "line": 1, "text": "Why?", "must": True}
+        await desk.pieces().decide(session_id, "a", Answer("changes", comments=[comment]), ADA)
+        await agent.finish(DONE)
+        lint.answer = lambda _: NeedsWork("On second thought, no")
+        assert (await agent.finish(DONE, notes="c1: Because"))["waits_for"]
+        await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)
+        assert (await agent.finish(DONE, notes="Other notes"))["status"] == "next_step"
+        assert len(lint.requests) == 1

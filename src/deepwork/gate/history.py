@@ -15,6 +15,7 @@ from deepwork.gate.work import Evaluation
 from deepwork.models import reviews
 from deepwork.models.history import (
     AskedReview,
+    Attempt,
     Criterion,
     Detail,
     Finding,
@@ -122,32 +123,42 @@ class RecordedVerdicts:
 
     A reviewer that is asked again and again passes anything once. So work that failed stays failed until its files,
     its inputs or its criteria change, even if the author writes other notes. Work that passed is judged again with
-    other notes. The verdict of a person holds whatever the notes say; what they ask for holds for all that was reported
-    together, and is answered before anything is judged.
+    other notes. The verdict of a person holds whatever the notes say, and so do the passes that they had before them;
+    what they ask for holds for all that was reported together, and is answered before anything is judged.
     """
 
     by_subject: dict[str, Verdict] = field(default_factory=dict)
     passed_keys: frozenset[str] = frozenset()
+    settled: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, history: Iterable[HistoryEntry], step_id: str) -> RecordedVerdicts:
         """Collect them from a history; of what changed during its review no verdict holds."""
         by_subject: dict[str, Verdict] = {}
         passed_keys: set[str] = set()
+        judged: set[str] = set()  # before the person, of what was reported together
+        settled: set[str] = set()
         for entry in history:
             verdict = entry.detail
-            if entry.step_id != step_id or not isinstance(verdict, Verdict) or verdict.changed:
+            if entry.step_id != step_id:
                 continue
-            if verdict.by is not None and not verdict.passed:
+            if isinstance(verdict, Attempt):
+                judged = set()
+            if not isinstance(verdict, Verdict) or verdict.changed:
                 continue
+            if verdict.by is not None:
+                settled |= judged
+                if not verdict.passed:
+                    continue
             known = by_subject.get(verdict.subject or "")
             if known and known.by is not None and verdict.reused:
                 continue  # it says again what the person has said
             if verdict.subject is not None:
                 by_subject[verdict.subject] = verdict
+                judged.add(verdict.subject)
             elif verdict.passed and verdict.key:  # of an earlier release, whose verdicts name no subject
                 passed_keys.add(verdict.key)
-        return cls(by_subject, frozenset(passed_keys))
+        return cls(by_subject, frozenset(passed_keys), frozenset(settled))
 
     def on(self, evaluation: Evaluation) -> Passed | NeedsWork | None:
         """Return the verdict on exactly this work; None if it has to be judged."""
@@ -156,7 +167,7 @@ class RecordedVerdicts:
             return Passed() if evaluation.key in self.passed_keys else None
         if not verdict.passed:
             return NeedsWork(verdict.feedback, _criteria(verdict), findings=_findings(verdict))
-        if verdict.key != evaluation.key and verdict.by is None:
+        if verdict.key != evaluation.key and verdict.by is None and evaluation.subject not in self.settled:
             return None
         return Passed(verdict.feedback, _criteria(verdict), findings=_findings(verdict))
 
