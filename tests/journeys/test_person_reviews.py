@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
+import anyio
 import pytest
 
 from deepwork.api import NeedsWork, Passed, project_at
@@ -371,3 +372,61 @@ async def test_a_decision_answers_a_report_with_other_notes_also_for_the_reviewe
         await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)
         assert (await agent.finish(DONE, notes="Other notes"))["status"] == "next_step"
         assert len(lint.requests) == 1
+
+
+async def _at_the_same_time(by_person, judge, plugins_with, meanwhile):
+    """Have two servers report a step at once; the first has its person decide before the other one is judged."""
+    by_person.write(".deepwork/config.yml", "quality_gate: {runners: [{step: a, runner: [lint, person]}]}\n")
+    quick, slow = judge(lambda _: Passed()), judge(lambda _: Passed())
+    slow.hold = True
+    replies = []
+    async with (
+        by_person.agent(by_person.server(plugins=plugins_with(lint=slow))) as late,
+        by_person.agent(by_person.server(plugins=plugins_with(lint=quick))) as early,
+    ):
+        session_id = (await late.start())["session_id"]
+
+        async def report():
+            replies.append(await late.finish(DONE, session_id=session_id))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(report)
+            await slow.asked.wait()
+            early.session_id = session_id
+            await meanwhile(early)
+            slow.release.set()
+    return replies[0]
+
+
+async def test_two_reports_of_the_same_files_at_once_ask_once_and_keep_the_decision(
+    by_person, judge, plugins_with, desk, stored
+):
+    async def meanwhile(agent):
+        waits_for = (await agent.finish(DONE, session_id=agent.session_id))["waits_for"]
+        await desk.pieces().decide(agent.session_id, "a", Answer("pass"), ADA)
+        seen.append(waits_for)
+
+    seen = []
+    late = await _at_the_same_time(by_person, judge, plugins_with, meanwhile)
+    assert [late["waits_for"]] == seen
+    assert sum(entry["kind"] == "person_asked" for entry in stored()["history"]) == 1
+    lint = judge(lambda _: Passed())
+    async with by_person.agent(by_person.server(plugins=plugins_with(lint=lint))) as agent:
+        assert (await agent.finish(DONE, session_id=stored()["session_id"]))["status"] == "next_step"
+
+
+async def test_a_report_that_another_one_has_replaced_asks_nobody(by_person, judge, plugins_with, desk, stored):
+    other = {"a.md": "b.md"}
+
+    async def meanwhile(agent):
+        assert (await agent.finish(other, session_id=agent.session_id))["waits_for"]
+
+    late = await _at_the_same_time(by_person, judge, plugins_with, meanwhile)
+    assert "waits_for" not in late
+    assert "Something else was reported" in late["feedback"]
+    session_id = stored()["session_id"]
+    await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)  # of what was reported last
+    lint = judge(lambda _: Passed())
+    async with by_person.agent(by_person.server(plugins=plugins_with(lint=lint))) as agent:
+        assert (await agent.finish(DONE, session_id=session_id))["waits_for"]
+        assert (await agent.finish(other, session_id=session_id))["status"] == "next_step"

@@ -23,7 +23,7 @@ from deepwork.models.sessions import Session
 from deepwork.paths.contents import MAX_FILE
 from deepwork.paths.folder import Folder
 from deepwork.paths.served_pages import ServedPages
-from deepwork.sessions.attempts import Reported, attempts_of, kept_files
+from deepwork.sessions.attempts import Reported, attempts_of, kept_files, times_asked
 from deepwork.sessions.comments import Comment, CommentState, ContentOf, Placing, answers_in, comments_of
 from deepwork.sessions.decisions import answered
 from deepwork.sessions.lines import replaced
@@ -84,7 +84,7 @@ class PersonReviews:
     async def read(self, session: Session, work: Work, copied: Snapshot) -> Submitted | None:
         """Read what a report means; None for a step about which nobody was asked and nothing was said."""
         step_id = work.step.id
-        if not any(entry.step_id == step_id and entry.kind == EventKind.PERSON_ASKED for entry in session.history):
+        if not times_asked(session, step_id):
             return None
         return await to_thread.run_sync(self._read, session, work, copied)
 

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 from anyio import lowlevel
 
-from deepwork.engine.people import PersonReviews
+from deepwork.engine.people import PersonReviews, waiting
 from deepwork.engine.reports import Submission
 from deepwork.engine.traces import review_span, span_of_call
 from deepwork.errors import GateCannotFail, StateError, StorageError
@@ -28,10 +28,15 @@ from deepwork.models.sessions import Session
 from deepwork.ports.call import ToolCall
 from deepwork.programs.process_end import PendingRecord
 from deepwork.sessions import transitions
+from deepwork.sessions.attempts import attempts_of, times_asked
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.standing import is_open, paused, recent_entries
 
 HEARTBEAT_SECONDS = 5.0
+REPLACED = (
+    "Something else was reported for this step meanwhile, so nobody was asked about these files. Call finished_step "
+    "again if they are what counts. This counts as no attempt."
+)
 
 # The session as it was saved, and what was decided; no decision if the step was over by then.
 Conclusion = tuple[Session, Decision | None]
@@ -235,9 +240,7 @@ class Review:
         events = judgement_events(judgement, asks_user=decision.asks_user)
         session = transitions.record_all(session, step_id, events, now=now)
         if decision.kind is DecisionKind.WAITING:
-            asked = question(judgement, self._work.key(judgement.fingerprints)[2])
-            session = transitions.record(session, now, asked, step_id)
-            decision = replace(decision, waits_for=WaitsFor(where=asked.reference, since=now))
+            session, decision = self._asked(session, judgement, decision, now=now)
         is_failure = decision.kind is DecisionKind.NO_VERDICT
         session = transitions.count_runner_failures(session, step_id, failures if is_failure else 0)
         if decision.kind is DecisionKind.HANDED_BACK:
@@ -248,6 +251,23 @@ class Review:
         if decision.kind is DecisionKind.PASSED and not paused(session):
             session = transitions.complete(session, self._completion, now=now)
         return session, decision
+
+    def _asked(
+        self, session: Session, judgement: Judgement, decision: Decision, *, now: str
+    ) -> tuple[Session, Decision]:
+        """Record that a person is asked, unless another call has asked them meanwhile, or has reported something else.
+
+        A second question would take back what they have decided since the first.
+        """
+        step_id = self._completion.step_id
+        asked = question(judgement, self._work.key(judgement.fingerprints)[2])
+        last = attempts_of(session, step_id)[-1]
+        if last.attempt.work not in (None, asked.work):
+            return session, Decision(DecisionKind.ASKED_FOR, REPLACED, notices=decision.notices)
+        if times_asked(session, step_id) > times_asked(self._session, step_id):
+            return session, replace(waiting(last), notices=decision.notices)
+        session = transitions.record(session, now, asked, step_id)
+        return session, replace(decision, waits_for=WaitsFor(where=asked.reference, since=now))
 
 
 class Reviews:

@@ -101,6 +101,11 @@ def _add(reported: Reported, detail: object, at: str) -> None:
             reported.failures.append(detail)
 
 
+def times_asked(session: Session, step_id: str) -> int:
+    """Return how often a person was asked about a step."""
+    return sum(entry.step_id == step_id and entry.kind == EventKind.PERSON_ASKED for entry in session.history)
+
+
 def begun_with(session: Session, step_id: str) -> dict[str, KeptFile]:
     """Return the files of a step as earlier steps have reported them last, as far as that is known."""
     first = next((i for i, entry in enumerate(session.history) if _is_attempt_at(entry, step_id)), 0)
