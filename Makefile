@@ -25,6 +25,7 @@ install:  ## Install deepwork with all plugins, to stay: the command deepwork
 	@$(PYTHON) tools/environment.py install
 
 uninstall:  ## Take deepwork out of all clients, and remove it; with DATA=1 your data, too
+	@$(CHECK)
 	@$(PYTHON) tools/environment.py uninstall $(if $(DATA),--data)
 
 setup: $(READY)  ## Make .venv with the core and everything that developers need

@@ -20,10 +20,23 @@ case "$1 $2" in
 "venv --quiet") mkdir -p "$last/bin" && ln -s "$(command -v python3)" "$last/bin/python" ;;
 "pip install")
     [ -e "$(dirname "$0")/broken" ] && echo "no network" >&2 && exit 2
+    [ -e "$(dirname "$0")/interrupted" ] && kill -INT $PPID && sleep 60
+    [ -e "$(dirname "$0")/slow" ] && sleep 1
     while [ "$1" != --python ]; do shift; done
     printf '#!/bin/sh\\necho "deepwork $*"\\n' > "$(dirname "$2")/deepwork"
     chmod +x "$(dirname "$2")/deepwork" ;;
 esac
+"""
+
+# Removes what the command needs, and is interrupted before the command itself would go.
+INTERRUPTED_REMOVAL = """\
+import pathlib, shutil
+def rmtree(folder, **options):
+    command = pathlib.Path(folder, "bin/deepwork")
+    if command.exists():
+        command.write_text("#!/bin/sh\\nexit 1\\n")
+    raise KeyboardInterrupt
+shutil.rmtree = rmtree
 """
 
 
@@ -42,7 +55,7 @@ class Machine:
         plugin = self.checkout / "plugins/deepwork_sql"
         plugin.mkdir(parents=True)
         (plugin / "pyproject.toml").write_text("[project]\n")
-        self.path = [self.programs]
+        self.path, self.variables = [self.programs], {}
 
     def write_program(self, name, text, folder=None):
         file = (folder or self.programs) / name
@@ -51,13 +64,17 @@ class Machine:
         file.chmod(0o755)
         return file
 
-    def run(self, *arguments, code=0):
+    def start(self, *arguments):
         path = os.pathsep.join([*map(str, self.path), "/usr/bin", "/bin"])
-        environment = {"HOME": str(self.home), "PATH": path, "SHELL": "/bin/zsh"}
+        environment = {"HOME": str(self.home), "PATH": path, "SHELL": "/bin/zsh", **self.variables}
         command = [sys.executable, self.checkout / "tools/environment.py", *arguments]
-        process = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert process.returncode == code, process.stdout + process.stderr
-        return process.stdout + process.stderr
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def run(self, *arguments, code=0):
+        process = self.start(*arguments)
+        printed = process.communicate()[0]
+        assert process.returncode == code, printed
+        return printed
 
     def calls(self):
         return (self.programs / "calls").read_text().splitlines()
@@ -175,3 +192,69 @@ def test_uninstall_leaves_another_program_alone(machine):
     foreign = machine.write_program("deepwork", "#!/bin/sh\n", machine.link.parent)
     machine.run("uninstall")
     assert foreign.exists()
+
+
+def test_a_folder_for_the_link_that_cannot_be_made_is_named_before_anything_is_installed(machine):
+    machine.home.joinpath(".local").write_text("")
+    assert machine.run("install", code=1) == f"Error: {machine.link.parent}: Not a directory\n"
+    assert not (machine.programs / "calls").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_for_the_link_that_cannot_be_written_is_named_before_anything_is_installed(machine):
+    machine.link.parent.mkdir(parents=True, mode=0o555)
+    assert f"{machine.link.parent}, where the link to deepwork belongs, cannot be" in machine.run("install", code=1)
+    assert not (machine.programs / "calls").exists()
+
+
+def test_an_interrupted_upgrade_counts_for_nothing_and_the_next_one_installs(machine):
+    machine.run("install")
+    source = machine.checkout / "src/deepwork/new.py"
+    source.write_text("")
+    (machine.programs / "interrupted").touch()
+    printed = machine.run("install", code=130)
+    assert "Traceback" not in printed
+    assert "Interrupted. `make install` again goes on." in printed
+    (machine.programs / "interrupted").unlink()
+    source.unlink()  # back at the older sources, of which the newer ones may have replaced some
+    assert "installed  " in machine.run("install")
+
+
+def test_an_environment_without_pip_gets_one_where_uv_is_gone(machine):
+    """uv has made it, or `python -m venv` was interrupted."""
+    machine.run("install")
+    (machine.programs / "uv").unlink()
+    python = machine.environment / "bin/python"
+    python.unlink()
+    asked = machine.environment / "asked"
+    machine.write_program("python", f'#!/bin/sh\necho "$@" >> {asked}\n[ "$2" != pip ]\n', machine.environment / "bin")
+    (machine.checkout / "src/deepwork/new.py").write_text("")
+    assert "-m pip install" in machine.run("install", code=1)
+    assert asked.read_text().splitlines()[1:3] == ["-m pip --version", "-m ensurepip"]
+
+
+def test_an_uninstall_that_was_interrupted_is_finished_by_the_next_one(machine):
+    """Not refused because what is left of the command does not start any more."""
+    machine.run("install")
+    interrupting = machine.write_program("sitecustomize.py", INTERRUPTED_REMOVAL, machine.home.parent / "python")
+    machine.variables["PYTHONPATH"] = str(interrupting.parent)
+    assert "Interrupted. `make uninstall` again goes on." in machine.run("uninstall", code=130)
+    assert (machine.environment / "bin").exists()
+    machine.variables.clear()
+    machine.run("uninstall")
+    assert machine.files() == [".local", ".local/bin", ".local/share"]
+
+
+def test_two_at_once_install_once(machine):
+    (machine.programs / "slow").touch()
+    first, second = (machine.start("install") for _ in range(2))
+    printed = first.communicate()[0] + second.communicate()[0]
+    assert (first.returncode, second.returncode) == (0, 0), printed
+    assert (printed.count("installed  "), printed.count("unchanged  "), printed.count("linked  ")) == (1, 1, 1)
+    assert [call.split()[0] for call in machine.calls()] == ["venv", "pip"]
+
+
+def test_the_next_step_names_the_command_by_its_place_where_another_stands_before_it(machine):
+    assert f"Next, in the folder of your project: {machine.link} init" in machine.run("install")
+    machine.path.insert(0, machine.link.parent)
+    assert "Next, in the folder of your project: deepwork init" in machine.run("install")

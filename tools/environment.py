@@ -9,6 +9,7 @@ a link to its `deepwork` in ~/.local/bin. It needs nothing but Python, and chang
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from install import installer
@@ -50,6 +52,12 @@ def main(arguments: list[str]) -> int:
     except Refused as reason:
         print(f"Error: {reason}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"Error: {error.filename2 or error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. `make {arguments[0]}` again goes on.", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -57,40 +65,82 @@ def install() -> None:
     """Make the environment, or bring it up to these sources, and link its command."""
     if (link().is_symlink() or link().exists()) and not is_ours(link()):
         raise Refused(f"{link()} is another program. Move it away, and run `make install` again.")
-    receipt = {"route": "checkout", "upgrade": f"make -C {shlex.quote(str(ROOT))} install", "sources": digest()}
-    command = environment() / "bin" / NAME
-    if installed_receipt() == receipt and runs(command):
-        print(f"unchanged  {command}")
-    else:
-        fill(environment())
-        if not runs(command):
-            raise Refused(f"{command} does not start")
-        (environment() / RECEIPT).write_text(json.dumps(receipt, indent=2) + "\n", encoding="utf-8")
-        print(f"installed  {command}")
-    if not link().is_symlink():
-        link().parent.mkdir(parents=True, exist_ok=True)
-        link().symlink_to(command)
-        print(f"linked     {link()}")
+    link().parent.mkdir(parents=True, exist_ok=True)
+    if not link().is_symlink() and not os.access(link().parent, os.W_OK):
+        raise Refused(f"{link().parent}, where the link to deepwork belongs, cannot be written")
+    environment().parent.mkdir(parents=True, exist_ok=True)
+    with alone():
+        bring_up_to_date()
+        if not link().is_symlink():
+            link().symlink_to(command())
+            print(f"linked     {link()}")
     for hint in hints():
         print(hint)
 
 
+def bring_up_to_date() -> None:
+    """Install these sources, unless they are what is installed."""
+    receipt: dict[str, str | None] = {
+        "route": "checkout",
+        "upgrade": f"make -C {shlex.quote(str(ROOT))} install",
+        "sources": digest(),
+    }
+    if installed_receipt() == receipt and runs(command()):
+        print(f"unchanged  {command()}")
+        return
+    if environment().is_dir():
+        keep_receipt({**receipt, "sources": None})  # if this is interrupted, neither the old nor the new ones are there
+    fill(environment())
+    if not runs(command()):
+        raise Refused(f"{command()} does not start")
+    keep_receipt(receipt)
+    print(f"installed  {command()}")
+
+
 def uninstall(options: list[str]) -> None:
     """Have deepwork taken out of all files of clients, then remove the link and the environment."""
-    command = environment() / "bin" / NAME
-    if os.access(command, os.X_OK) and subprocess.run([command, "uninstall", *options], check=False).returncode:
-        raise Refused("the environment stays until `deepwork uninstall` has ended well")
-    if options and not command.exists() and state().exists():
+    if options and not command().exists() and state().exists():
         print(f"{NAME} is not installed any more; remove your data with: rm -r {shlex.quote(str(state()))}")
+    folder = environment().parent
+    if folder.is_dir():
+        with alone():
+            if environment().is_dir():
+                remove_environment(options)
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
     if link().is_symlink() and is_ours(link()):
         link().unlink()
         print(f"removed    {link()}")
-    if environment().exists():
-        shutil.rmtree(environment())
-        print(f"removed    {environment()}")
-    folder = environment().parent
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+
+
+def remove_environment(options: list[str]) -> None:
+    """Remove the environment once its command has taken deepwork out of all files of clients."""
+    if os.access(command(), os.X_OK):
+        if subprocess.run([command(), "uninstall", *options], check=False).returncode:
+            raise Refused(
+                "the environment stays until `deepwork uninstall` has ended well; "
+                "if it does not start, run `make install` first"
+            )
+        command().unlink()  # the last that needs the rest, which may go in any order
+    shutil.rmtree(environment())
+    print(f"removed    {environment()}")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other `make install` or `make uninstall` changes the environment."""
+    folder = os.open(environment().parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # NFS locks no folders
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def command() -> Path:
+    """Return the command in the environment."""
+    return environment() / "bin" / NAME
 
 
 def environment() -> Path:
@@ -136,15 +186,16 @@ def plugin_folders() -> list[Path]:
 def fill(folder: Path) -> None:
     """Install the core and all plugins from their folders, in one go: no index is asked for any of them."""
     python = folder / "bin" / "python"
-    folder.parent.mkdir(parents=True, exist_ok=True)
     uv = shutil.which("uv")
-    if not python.exists():
+    if not runs(python):
         shutil.rmtree(folder, ignore_errors=True)
         run(
             [uv, "venv", "--quiet", "--python", sys.executable, str(folder)]
             if uv
             else [sys.executable, "-m", "venv", str(folder)]
         )
+    if not uv and not runs(python, "-m", "pip"):  # uv has made it, or `venv` was interrupted
+        run([str(python), "-m", "ensurepip"])
     ours = [NAME, *(plugin.name.replace("_", "-") for plugin in plugin_folders())]
     # pip installs a folder again although its version is there already; uv has to be told. Nothing is compiled ahead:
     # most of what the libraries bring is never imported.
@@ -178,20 +229,25 @@ def installed_receipt() -> object:
         return None
 
 
-def runs(command: Path) -> bool:
+def keep_receipt(receipt: dict[str, str | None]) -> None:
+    """Note what is installed, and how."""
+    (environment() / RECEIPT).write_text(json.dumps(receipt, indent=2) + "\n", encoding="utf-8")
+
+
+def runs(*command: Path | str) -> bool:
     """True if the command starts."""
     try:
-        return subprocess.run([command, "--version"], capture_output=True, check=False).returncode == 0
+        return subprocess.run([*command, "--version"], capture_output=True, check=False).returncode == 0
     except OSError:
         return False
 
 
 def hints() -> Iterator[str]:
     """Yield what the user can do now, and what stands in the way."""
-    first = shutil.which(NAME)
+    first, typed = shutil.which(NAME), NAME
     if first is None or (not is_ours(Path(first)) and Path(first).parent != environment() / "bin"):
-        folders = os.environ.get("PATH", "").split(os.pathsep)
-        if str(link().parent) not in folders:
+        typed = shlex.quote(str(link()))
+        if str(link().parent) not in os.environ.get("PATH", "").split(os.pathsep):
             yield f"Note: {link().parent} is not on your PATH. Add to your shell's start-up file:"
             yield '  export PATH="$HOME/.local/bin:$PATH"'
         elif first:
@@ -200,7 +256,7 @@ def hints() -> Iterator[str]:
     shell = os.path.basename(os.environ.get("SHELL", ""))
     if shell in COMPLETION:
         yield f"For completion in {shell}: {COMPLETION[shell]}"
-    yield f"Next, in the folder of your project: {NAME} init"
+    yield f"Next, in the folder of your project: {typed} init"
 
 
 def run(command: list[str]) -> None:
