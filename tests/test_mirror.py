@@ -25,6 +25,7 @@ ELSEWHERE = {
     "deepwork/builtin/http/*": ("tests/builtin/http", "layers of one server, tested over real connections"),
     "deepwork/builtin/people/*": ("tests/builtin/people", "parts of the inbox, tested by its command and notifier"),
     "deepwork/builtin/proofs/*": ("tests/builtin/proofs", "parts of a proof, tested by gates that are tried"),
+    "deepwork/builtin/upkeep/*": ("tests/builtin/upkeep", "parts of commands, tested by command"),
     "deepwork/builtin/workflow_tools/*": ("tests/requirements", "the four tools: each clause has its test"),
     "deepwork/cli/*": ("tests/cli", "parts of commands, tested by the command that uses them"),
     "deepwork/commands/*": ("tests/cli", "parts of commands, tested by the commands that use them"),

@@ -43,15 +43,14 @@ if TYPE_CHECKING:
     from deepwork.ports.state_store import StateStore
     from deepwork.programs.git import Git
     from deepwork.programs.processes import allowed_environment, run_program
-    from deepwork.project.access import Project
+    from deepwork.project.access import Project, project_at
     from deepwork.project.command_context import open_context
     from deepwork.project.opened import open_project
     from deepwork.project.rehearsal import Rehearsal
     from deepwork.project.settings import NeedsTrust, at_most, same
-    from deepwork.project.unopened import project_at
+    from deepwork.sessions import standing
     from deepwork.sessions.manager import standing_in
     from deepwork.sessions.memory_store import MemoryStore
-    from deepwork.sessions.standing import waiting_steps
 
 __all__ = [
     "Agent", "AgentEvent", "AgentMail", "AgentMessage", "AgentSpec", "AgentTask", "Answerer", "BadVerdict", "Called",
@@ -64,8 +63,8 @@ __all__ = [
     "StaleSession", "StateStore", "StateStoreSpec", "Step", "StepOutput", "StorageError", "ToolCall", "ToolError",
     "ToolSet", "ToolSpec", "TransportSpec", "TrustedCommand", "UnknownSession", "Usage", "Verdict", "Workflow",
     "Workspace", "allowed_environment", "at_most", "history", "open_context", "open_project", "parse_job",
-    "project_at", "read_regular", "read_verdict", "run_program", "same", "same_verdict", "standing_in", "things",
-    "verdict_schema", "waiting_steps",
+    "project_at", "read_regular", "read_verdict", "run_program", "same", "same_verdict", "standing", "standing_in",
+    "things", "verdict_schema",
 ]
 # fmt: on
 
@@ -101,15 +100,14 @@ _NAMES = {
     "ports.state_store": "StateStore",
     "programs.git": "Git",
     "programs.processes": "allowed_environment run_program",
-    "project.access": "Project",
+    "project.access": "Project project_at",
     "project.command_context": "open_context",
     "project.opened": "open_project",
     "project.rehearsal": "Rehearsal",
     "project.settings": "at_most NeedsTrust same",
-    "project.unopened": "project_at",
+    "sessions": "standing",
     "sessions.manager": "standing_in",
     "sessions.memory_store": "MemoryStore",
-    "sessions.standing": "waiting_steps",
 }
 _MODULES = {name: f"deepwork.{module}" for module, names in _NAMES.items() for name in names.split()}
 
@@ -156,7 +154,7 @@ _MOVED_NAMES = {
     "project.stores": "open_store",
     "server.apps": "serve_apps",
     "sessions.lines": "moves",
-    "sessions.standing": "calls_of standing_of step_state waits_of",
+    "sessions.standing": "calls_of standing_of step_state waiting_steps waits_of",
     "text": "one_line quoted quoted_lines visible visible_lines",
 }
 MOVED = {name: f"deepwork.{module}" for module, names in _MOVED_NAMES.items() for name in names.split()}
@@ -173,7 +171,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _MODULES[name]
-    is_module = name in ("history", "things")
+    is_module = name in ("history", "standing", "things")
     item = import_module(f"{module}.{name}") if is_module else getattr(import_module(module), name)
     globals()[name] = item
     return item

@@ -157,6 +157,7 @@ NEEDED_BY = {
     "proofs": ([], 0, r"\A\Z"),
     "workflow_tools": (["--tools", "core"], 1, r"no tool set 'core'.*feature 'workflow_tools'"),
     "authoring": ([], 0, r"\A\Z"),
+    "upkeep": ([], 0, r"\A\Z"),
     "http": (["--transport", "http"], 2, r"'http' is not 'stdio'\. Left out: feature 'http'"),
     "people": ([], 0, r"\A\Z"),
     "clients": ([], 0, r"\A\Z"),
@@ -213,6 +214,15 @@ def test_without_people_the_commands_that_it_adds_to_gate_are_unknown(leave_out,
     with pytest.raises(click.UsageError, match=rf"No such command '{command}'\. Left out: feature 'people'"):
         invoke("gate", command)
     assert invoke("gate", "list").code == 0
+
+
+@pytest.mark.parametrize(("group", "command"), [("sessions", "show"), ("gate", "try"), ("jobs", "get-stack")])
+def test_without_upkeep_its_commands_are_unknown_and_sessions_are_listed(leave_out, invoke, group, command):
+    leave_out("upkeep")
+    with pytest.raises(click.UsageError, match=rf"No such command '{command}'\. Left out: feature 'upkeep'"):
+        invoke(group, command)
+    assert f"  {command} " not in invoke(group, "--help").out
+    assert invoke("sessions", "list").code == 0
 
 
 def test_without_clients_a_hook_prints_nothing_and_lets_the_agent_go_on(leave_out, run):

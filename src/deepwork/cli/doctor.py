@@ -32,7 +32,6 @@ from deepwork.programs.installation import installation
 from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.offers import Offers
 from deepwork.project.project import Project
-from deepwork.project.session_access import with_store
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
 MAX_WAITING = 50
@@ -240,7 +239,7 @@ def _sessions(project: Project) -> Iterator[Finding]:
     async def read(store: StateStore) -> tuple[int, list[str]]:
         return len(await store.find(limit=sys.maxsize)), await store.damaged()
 
-    count, damaged = with_store(project, read)
+    count, damaged = project.access.with_store(read)
     yield Finding(
         Level.OK, f"{count} sessions in the store {project.sessions().store_name!r}, by {project.store_reason}"
     )

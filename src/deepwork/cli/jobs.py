@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from deepwork.cli.extended import ExtendedGroup
-from deepwork.commands.options import exact_path_option, json_option, path_option
+from deepwork.commands.options import json_option, path_option
 from deepwork.commands.terminal import Styled, say, say_json, say_notices
 from deepwork.errors import JobLoadError
 from deepwork.models.jobs import Job
@@ -54,16 +54,6 @@ def list_jobs(root: str, as_json: bool) -> None:
             say(line)
     if not (listing.jobs or listing.errors):
         say("No jobs. `deepwork init` creates a first one.")
-
-
-@jobs.command("get-stack")
-@exact_path_option
-@click.option("--all", "everything", is_flag=True, help="All active sessions, not the ten newest.")
-def get_stack(root: str, everything: bool) -> None:
-    """Print the active sessions as JSON, for client hooks that restore context after compaction."""
-    from deepwork.cli.get_stack import stack_report
-
-    say_json(stack_report(Project(root), everything=everything))
 
 
 def _facts(job: Job) -> dict[str, Any]:

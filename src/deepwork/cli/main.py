@@ -37,7 +37,7 @@ KERNEL = {
     ),
     "jobs": CommandSpec("deepwork.cli.jobs:jobs", 60, "List, write, check, try and test job files."),
     "sessions": CommandSpec(
-        "deepwork.cli.session_list:sessions", 70, "Show, verify, abort, reopen or archive the sessions of this project."
+        "deepwork.cli.sessions:sessions", 70, "Show, verify, abort, reopen or archive the sessions of this project."
     ),
     "gate": CommandSpec(
         "deepwork.cli.gate:gate", 80, "Show what was reviewed and why, and try a step's reviews on files."

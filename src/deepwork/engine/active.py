@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from anyio import from_thread
 
-from deepwork.engine.resume import GOAL_LENGTH, resume_call
+from deepwork.engine.resume import GOAL_LENGTH
 from deepwork.errors import DeepWorkError
 from deepwork.models.replies import ActiveSession
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
+from deepwork.models.standing import resume_call
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.manager import StateManager
 from deepwork.text import one_line

@@ -13,7 +13,7 @@ from deepwork.models.sessions import Session, SessionStatus
 from deepwork.models.standing import PERSON
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions import transitions
-from deepwork.sessions.definition import check_unchanged, is_unchanged
+from deepwork.sessions.definition import check_unchanged
 from deepwork.sessions.manager import StateManager, load_session
 from deepwork.sessions.standing import gone_at, is_open, last_completed, open_steps, paused, waiting_steps
 
@@ -148,7 +148,7 @@ class Interventions:
         await self._check_no_child(session)
 
         def reopened(current: Session) -> Session:
-            if accept_definition and current.definition and not is_unchanged(current):
+            if accept_definition and current.definition and not current.is_unchanged:
                 by.check_person("go on with a definition that was edited")
                 current = transitions.accept_definition(current, by.recorded(), now=self._sessions.now())
             upgraded_session = self._upgrade(current)

@@ -13,7 +13,6 @@ from deepwork.engine.resume import (
     active_sessions,
     members_text,
     report_call,
-    resume_call,
     resume_text,
 )
 from deepwork.errors import (
@@ -40,6 +39,7 @@ from deepwork.models.replies import (
     StepInputInfo,
 )
 from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepStatus
+from deepwork.models.standing import resume_call
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.definition import Definitions
 from deepwork.sessions.manager import StateManager, View

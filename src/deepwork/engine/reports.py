@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deepwork.engine.resume import resume_call
 from deepwork.errors import ArgumentError, StateError, ToolError, UnknownSession
 from deepwork.gate.work import Reviewers, Work
 from deepwork.models.jobs import Step
 from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import Session, SessionStatus, StepProgress
+from deepwork.models.standing import resume_call
 from deepwork.sessions.standing import last_completed
 from deepwork.sessions.transitions import Completion
 from deepwork.text import is_blank, one_line

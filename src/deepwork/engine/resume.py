@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deepwork.engine.changes import changes_since
 from deepwork.models.outputs import KINDS
+from deepwork.models.standing import resume_call
 from deepwork.paths.folder import Folder
 from deepwork.paths.workspace import Workspace
 from deepwork.sessions.notes import Entry, entries_of, entries_of_json, open_texts
@@ -109,11 +110,6 @@ def members_text(primary: str, open_members: Sequence[str]) -> str:
         f"{len(open_members) + 1} steps are to be done at the same time: {', '.join([primary, *open_members])}. "
         f"Reporting {primary!r} ends the group."
     )
-
-
-def resume_call(session_id: str) -> str:
-    """Return the call that tells where a session is."""
-    return f'finished_step(session_id="{session_id}", step_id="?", outputs={{}})'
 
 
 def report_call(session_id: str, step_id: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from deepwork.engine.reports import work_of
@@ -12,28 +11,9 @@ from deepwork.gate.payload import printable
 from deepwork.gate.work import Portion, Work, portions, verdict_keys
 from deepwork.models.history import Override, SelfReview, Verdict
 from deepwork.models.sessions import Session, SessionStatus
-from deepwork.models.standing import Passage
-from deepwork.sessions.definition import is_unchanged
+from deepwork.models.standing import GateRecord, Passage
 from deepwork.sessions.standing import last_report, passage, review_words
 from deepwork.text import one_line
-
-
-@dataclass(frozen=True)
-class GateRecord:
-    """What was found of the gate of one step.
-
-    Attributes:
-        judges: The reviewers, with their models as far as they are known.
-        proofs: On what the verdict of each judge rests: `judge`, `result` and `grade`, which are None if the judge was
-            not tried on broken work.
-        exceptions: Why it cannot be said that these files were judged; none if it can.
-    """
-
-    step_id: str
-    standing: Passage
-    judges: tuple[str, ...] = ()
-    proofs: tuple[Mapping[str, str | None], ...] = ()
-    exceptions: tuple[str, ...] = ()
 
 
 def verify(session: Session, roots: Sequence[Path]) -> list[GateRecord]:
@@ -42,7 +22,7 @@ def verify(session: Session, roots: Sequence[Path]) -> list[GateRecord]:
         reason = "the session is of release 0.9, which kept no verdicts"
         return [GateRecord("*", Passage.NOT_JUDGED, exceptions=(reason,))]
     records = [_record(session, step_id, roots) for step_id in session.definition.workflow.step_ids]
-    if not is_unchanged(session):
+    if not session.is_unchanged:
         reason = "its stored workflow, steps or reviews are not those with which it was started"
         records.insert(0, GateRecord("*", Passage.NOT_JUDGED, exceptions=(reason,)))
     if session.status is not SessionStatus.COMPLETED:

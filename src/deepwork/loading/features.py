@@ -11,6 +11,7 @@ FEATURES = {
     "proofs": "deepwork.builtin.proofs",
     "workflow_tools": "deepwork.builtin.workflow_tools.plugin",
     "authoring": "deepwork.builtin.authoring",
+    "upkeep": "deepwork.builtin.upkeep",
     "http": "deepwork.builtin.http.plugin",
     "people": "deepwork.builtin.people.plugin",
     "clients": "deepwork.builtin.clients.plugin",

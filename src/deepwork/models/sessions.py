@@ -149,6 +149,13 @@ class PinnedDefinition(StoredModel):
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return f"sha256:{sha256(text.encode()).hexdigest()}"
 
+    @property
+    def first_digest(self) -> str:
+        """The digest as release 1.0.0.dev0 made it: of the stored texts, their keys in the order of the models."""
+        steps = [self.steps[step_id] for step_id in self.workflow.step_ids if step_id in self.steps]
+        workflow, *texts = (part.model_dump_json(exclude_unset=True) for part in (self.workflow, *steps))
+        return sha256("\0".join([workflow, self.common_job_info, *texts]).encode()).hexdigest()
+
 
 def _standing_or_none(value: Any, validate: Callable[[Any], Standing | None]) -> Standing | None:
     """Return a standing, or None if it is invalid: a session is usable without it."""
@@ -231,6 +238,23 @@ class Session(StoredModel):
         if self.definition is None:
             raise ValueError(f"session {self.session_id} has no definition")
         return self.definition
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the stored definition is the one with which the session was started."""
+        definition = self.definition
+        if definition is None:
+            return self.schema_version == 0  # release 0.9 kept none
+        if definition.content_digest is None:
+            return definition.digest == definition.first_digest
+        return definition.content_digest == definition.stored_digest
+
+    @property
+    def position(self) -> str:
+        """How far the session is, as `step 2 of 3`; empty for one of release 0.9, which does not know its steps."""
+        if self.definition is None:
+            return ""
+        return f"step {self.current_entry_index + 1} of {len(self.definition.workflow.entries)}"
 
     @property
     def open_entry(self) -> list[str]:

@@ -57,6 +57,24 @@ class WaitKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class GateRecord:
+    """What was found of the gate of one step.
+
+    Attributes:
+        judges: The reviewers, with their models as far as they are known.
+        proofs: On what the verdict of each judge rests: `judge`, `result` and `grade`, which are None if the judge was
+            not tried on broken work.
+        exceptions: Why it cannot be said that these files were judged; none if it can.
+    """
+
+    step_id: str
+    standing: Passage
+    judges: tuple[str, ...] = ()
+    proofs: tuple[Mapping[str, str | None], ...] = ()
+    exceptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class WaitingStep:
     """A step that waits, since when, what was said of it last, and the first files of its last report."""
 
@@ -163,6 +181,11 @@ class Head:
 def paused_text(reason: str, what: str = "session") -> str:
     """Return what agents are told of a pause."""
     return f"A person has paused this {what}: {one_line(reason, MAX_REASON)}; finish no step, wait."
+
+
+def resume_call(session_id: str) -> str:
+    """Return the call that tells where a session is."""
+    return f'finished_step(session_id="{session_id}", step_id="?", outputs={{}})'
 
 
 def read_head(content: bytes) -> Head | None:

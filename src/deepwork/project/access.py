@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from deepwork.jobs.catalogue import Catalogue
     from deepwork.models.config import Section
     from deepwork.models.sessions import Session
+    from deepwork.models.standing import GateRecord
     from deepwork.paths.workspace import Workspace
     from deepwork.ports.inbox import Inbox
     from deepwork.ports.records import AgentMail
+    from deepwork.ports.state_store import StateStore
     from deepwork.project.heads import FileHeads, StoreHeads
     from deepwork.project.project import Project as WholeProject
     from deepwork.project.step_gate import StepGate
     from deepwork.sessions.manager import StateManager
 
+ResultT = TypeVar("ResultT")
 SectionT = TypeVar("SectionT", bound="Section")
 
 
@@ -84,9 +87,7 @@ class Project:
         text = resume_text(Path(os.path.realpath(self._given_root)), session_id)
         if text is not None:
             return text
-        from deepwork.project.session_access import read_session
-
-        return self.resume_text_of(read_session(self._open(), session_id))
+        return self.resume_text_of(self.session(session_id))
 
     def resume_text_of(self, session: Session) -> str:
         """Return the same of a session that was read. It reads files.
@@ -94,14 +95,65 @@ class Project:
         Raises:
             DeepWorkError: The session cannot go on.
         """
+        from deepwork.engine.interventions import over
         from deepwork.engine.resume import resume_text
 
+        if not session.is_active:
+            raise over(session)
         project = self._open()
         return resume_text(project.upgraded(session), project.workspace)
 
     def sessions(self) -> StateManager:
         """Return the sessions in the project's store."""
         return self._open().sessions()
+
+    def with_store(self, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:
+        """Run `use` with the state store in an event loop of its own, for a command; what it opens is closed then."""
+        import anyio
+
+        from deepwork.programs.stdout import stdout_on_stderr
+
+        async def run() -> ResultT:
+            try:
+                return await use(await self.sessions().store())
+            finally:
+                await self.close()
+
+        with stdout_on_stderr():  # stores are code of plugins
+            return anyio.run(run)
+
+    def session(self, session_id: str) -> Session:
+        """Read a session by its id, or by a prefix that no other id has, for a command.
+
+        Raises:
+            UnknownSession: No id, or more than one, begins like this.
+        """
+        return self.with_store(lambda _: self.interventions().named(session_id))
+
+    def change_session(
+        self, session_id: str, change: Callable[[Interventions, Session], Awaitable[Session]]
+    ) -> Session:
+        """Have a person change the session whose id begins like this, for a command; return it as it was saved."""
+
+        async def changed(_: StateStore) -> Session:
+            interventions = self.interventions()
+            return await change(interventions, await interventions.named(session_id))
+
+        return self.with_store(changed)
+
+    def upgraded(self, session: Session) -> Session:
+        """Return a stored session made ready for use.
+
+        Raises:
+            StateError: It cannot go on.
+        """
+        return self._open().upgraded(session)
+
+    def verified(self, session: Session) -> list[GateRecord]:
+        """Return whether each gate of a session was judged on the files that are there now. It reads them whole."""
+        from deepwork.engine.verification import verify
+
+        return verify(session, self._open().workspace.output_roots)
 
     def interventions(self) -> Interventions:
         """Return what a person does to sessions."""
@@ -178,3 +230,18 @@ class Project:
         if self._opened is None:
             self._opened = self._open_project()
         return self._opened
+
+
+def project_at(root: str | Path) -> Project:
+    """Return the project of a folder, for a command. Nothing is read, and no plugin is loaded, before it is needed.
+
+    Args:
+        root: The project's folder.
+    """
+
+    def opened() -> WholeProject:
+        from deepwork.project.project import Project as WholeProject
+
+        return WholeProject(root)
+
+    return Project(root, opened)

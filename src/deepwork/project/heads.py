@@ -24,7 +24,7 @@ from deepwork.paths.workspace import Workspace
 
 if TYPE_CHECKING:
     from deepwork.ports.state_store import StateStore
-    from deepwork.project.session_access import Project
+    from deepwork.project.access import Project
 
 MAX_FILES = 10_000
 DAMAGED = ".corrupt"
@@ -123,23 +123,19 @@ class StoreHeads:
 
     def named(self, session_id: str, status: str = ACTIVE) -> Head | None:
         """Return one session; None if it has another status."""
-        from deepwork.project.session_access import with_store
         from deepwork.sessions.standing import head_of
 
-        session = with_store(self._project, lambda store: store.load(session_id))
+        session = self._project.with_store(lambda store: store.load(session_id))
         return head_of(session) if session and session.status == status else None
 
     def history(self, session_id: str, _status: str = ACTIVE) -> Sequence[Mapping[str, Any]]:
         """Return what has happened in a session, as it is stored."""
-        from deepwork.project.session_access import with_store
-
-        session = with_store(self._project, lambda store: store.load(session_id))
+        session = self._project.with_store(lambda store: store.load(session_id))
         return [entry.model_dump(mode="json") for entry in session.history] if session else []
 
     def open(self) -> list[Head]:
         """Return all open sessions, the last changed first."""
         from deepwork.models.sessions import SessionStatus
-        from deepwork.project.session_access import with_store
         from deepwork.sessions.manager import standing_in
 
         async def read(store: StateStore) -> list[Head]:
@@ -149,7 +145,7 @@ class StoreHeads:
                 if (standing := await standing_in(store, summary))
             ]
 
-        return with_store(self._project, read)
+        return self._project.with_store(read)
 
 
 def resume_text(root: Path, session_id: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 
 from deepwork.errors import JobLoadError, MissingInstructions, PathRefused, StateError, ToolError
@@ -44,18 +43,8 @@ def pin(job: Job, workflow: Workflow) -> PinnedDefinition:
 
 def with_digests(definition: PinnedDefinition) -> PinnedDefinition:
     """Return a definition with the digests of what it says."""
-    digests = {"digest": _first_digest(definition), "content_digest": definition.stored_digest}
+    digests = {"digest": definition.first_digest, "content_digest": definition.stored_digest}
     return definition.model_copy(update=digests)
-
-
-def is_unchanged(session: Session) -> bool:
-    """True if the stored definition of a session is unchanged since the session was started."""
-    definition = session.definition
-    if definition is None:
-        return session.schema_version == 0  # release 0.9 kept none
-    if definition.content_digest is None:
-        return definition.digest == _first_digest(definition)
-    return definition.content_digest == definition.stored_digest
 
 
 def check_unchanged(session: Session) -> None:
@@ -64,7 +53,7 @@ def check_unchanged(session: Session) -> None:
     Raises:
         StateError: It was edited; the error says how a person can end the session or go on with it.
     """
-    if is_unchanged(session):
+    if session.is_unchanged:
         return
     session_id, step_id = session.session_id, session.current_step_id
     raise StateError(
@@ -74,14 +63,6 @@ def check_unchanged(session: Session) -> None:
         f"ask the user to run `deepwork sessions reopen {session_id} {step_id} --reason TEXT --accept-definition` in a "
         "terminal, which goes on with what is stored now.",
     )
-
-
-def _first_digest(definition: PinnedDefinition) -> str:
-    """Return the digest as release 1.0.0.dev0 made it: of the stored texts, their keys in the order of the models."""
-    steps = [definition.steps[step_id] for step_id in definition.workflow.step_ids if step_id in definition.steps]
-    parts = [definition.workflow, *steps]
-    workflow, *texts = (part.model_dump_json(exclude_unset=True) for part in parts)
-    return sha256("\0".join([workflow, definition.common_job_info, *texts]).encode()).hexdigest()
 
 
 class Definitions:

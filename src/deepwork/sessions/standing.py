@@ -85,7 +85,7 @@ def standing_of(session: Session, revision: int | None = None) -> Standing:
     last_call_at, pauses = _last_call(session)
     standing = Standing(
         revision=session.revision if revision is None else revision,
-        position=position(session),
+        position=session.position,
         state=f"{one_line(session.current_step_id, MAX_NAME)} {updated_at}",
         last_call_at=one_line(last_call_at, MAX_NAME),
         pause=_pause(pauses[-1]) if pauses and session.is_active else None,
@@ -108,13 +108,6 @@ def standing_of(session: Session, revision: int | None = None) -> Standing:
 def head_of(session: Session) -> Head:
     """Return what a listing shows of a session, computed from all of it."""
     return Head(**session.summary().model_dump(mode="json"), standing=standing_of(session))
-
-
-def position(session: Session) -> str:
-    """Return how far a session is, as `step 2 of 3`; nothing for one of release 0.9, which does not know its steps."""
-    if session.definition is None:
-        return ""
-    return f"step {session.current_entry_index + 1} of {len(session.definition.workflow.entries)}"
 
 
 def _wait(step: WaitingStep, length: int) -> Wait:

@@ -26,6 +26,10 @@ class TestAuthoringPlugin(PluginContract):
     plugin = "authoring"
 
 
+class TestUpkeepPlugin(PluginContract):
+    plugin = "upkeep"
+
+
 class TestJsonStorePlugin(PluginContract):
     plugin = "json_store"
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import anyio
 import click
 
-from deepwork.api import Project, Session, project_at
+from deepwork.api import project_at
 from deepwork.commands.options import check_text, json_option, path_option, session_id_argument
 from deepwork.commands.person import at_terminal
 from deepwork.commands.terminal import say as print_line
 from deepwork.commands.terminal import say_json
-from deepwork.ports.inbox import Answerer
-from deepwork.programs.stdout import stdout_on_stderr
 
 
 @click.command(epilog="Example: deepwork say 3f2a 'Leave the migrations alone'")
@@ -25,17 +22,9 @@ def say(session_id: str, text: str, root: str, as_json: bool) -> None:
     The text is a note on the current step: it stands until the step is reported. For people: it needs a terminal.
     """
     check_text(text, "TEXT")
-    session = anyio.run(_said, project_at(root), session_id, text, at_terminal())
+    by = at_terminal()
+    session = project_at(root).change_session(session_id, lambda changes, session: changes.say(session, text, by))
     if as_json:
         say_json({"session_id": session.session_id, "step_id": session.current_step_id, "text": text.strip()})
         return
     print_line(f"said  {session.session_id}  {session.workflow}, step {session.current_step_id}")
-
-
-async def _said(project: Project, session_id: str, text: str, by: Answerer) -> Session:
-    try:
-        with stdout_on_stderr():  # stores are code of plugins
-            session = await project.interventions().named(session_id)
-            return await project.interventions().say(session, text, by)
-    finally:
-        await project.close()

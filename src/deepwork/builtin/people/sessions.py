@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from deepwork.api import Project, standing_in, waiting_steps
+from deepwork.api import Project, standing, standing_in
 from deepwork.errors import CorruptSession, UnknownItem
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.models.standing import Pause, WaitingStep, WaitKind
@@ -114,13 +114,13 @@ def _is_over(item: InboxItem) -> bool:
 
 async def _items_of(store: StateStore, summary: SessionSummary) -> list[InboxItem]:
     """Return the items of a session. Its head says whether there are any, and the session what they are."""
-    standing = await standing_in(store, summary)
-    paused = [_paused_item(summary, standing.paused)] if standing and standing.paused else []
-    if standing is None or not standing.waits:
-        return [*paused, *([_pause_item(summary, standing.pause)] if standing and standing.pause else [])]
+    state = await standing_in(store, summary)
+    paused = [_paused_item(summary, state.paused)] if state and state.paused else []
+    if state is None or not state.waits:
+        return [*paused, *([_pause_item(summary, state.pause)] if state and state.pause else [])]
     with suppress(CorruptSession):  # it is named among the damaged from now on
         session = await store.load(summary.session_id)
-        return [*paused, *(_item(session, step) for step in waiting_steps(session))] if session else []
+        return [*paused, *(_item(session, step) for step in standing.waiting_steps(session))] if session else []
     return []
 
 

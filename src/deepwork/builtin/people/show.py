@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import click
 
 from deepwork.api import Session, history, project_at
-from deepwork.builtin.people.items import run
 from deepwork.builtin.people.sarif import session_log
 from deepwork.commands.options import json_option, path_option, session_id_argument
 from deepwork.commands.reviews import INDENT, say_review
@@ -16,7 +15,6 @@ from deepwork.errors import StateError
 from deepwork.models.history import EventKind, HistoryEntry
 from deepwork.models.reviews import Finding, proof_words
 from deepwork.models.standing import Passage
-from deepwork.programs.stdout import stdout_on_stderr
 
 SHOWN_KINDS = (
     EventKind.ATTEMPT,
@@ -40,8 +38,7 @@ SHOWN_KINDS = (
 def show(session_id: str, step_id: str | None, root: str, as_json: bool, as_sarif: bool) -> None:
     """Show what was reviewed in a session, or in one step of it: verdicts, missing ones, overrides."""
     project = project_at(root)
-    with stdout_on_stderr():  # stores are code of plugins
-        session = run(project, lambda: project.interventions().named(session_id))
+    session = project.session(session_id)
     entries = [*_entries(session, step_id)]
     if as_sarif:
         beginnings = [entry for entry in session.history if entry.kind == EventKind.STEP_BEGUN]

@@ -1,32 +1,36 @@
-"""The report of `deepwork jobs get-stack`: what a client's hook needs to restore context after compaction."""
+"""`deepwork jobs get-stack`: what a client's hook needs to restore context after compaction."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-from deepwork.commands.options import NEWEST
-from deepwork.engine.resume import resume_call
-from deepwork.errors import CorruptSession, StateError
-from deepwork.models.sessions import Session, SessionStatus
-from deepwork.ports.state_store import StateStore
-from deepwork.project.project import Project
-from deepwork.project.session_access import with_store
+import click
+
+from deepwork.api import CorruptSession, Project, Session, SessionStatus, StateStore, project_at
+from deepwork.commands.options import NEWEST, exact_path_option
+from deepwork.commands.terminal import say_json
+from deepwork.errors import StateError
+from deepwork.models.standing import resume_call
 from deepwork.text import one_line
 
 MAX_STEPS = 100
 
 
-def stack_report(project: Project, *, everything: bool) -> dict[str, Any]:
-    """Describe the active sessions, the last changed first."""
+@click.command("get-stack")
+@exact_path_option
+@click.option("--all", "everything", is_flag=True, help="All active sessions, not the ten newest.")
+def get_stack(root: str, everything: bool) -> None:
+    """Print the active sessions as JSON, for client hooks that restore context after compaction."""
+    project = project_at(root)
 
     async def load(store: StateStore) -> list[Session]:
         summaries = await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize if everything else NEWEST)
         sessions = [await _load_readable(store, summary.session_id) for summary in summaries]
         return [session for session in sessions if session]
 
-    sessions = with_store(project, load)
-    return {"active_sessions": [_item(_with_definition(session, project)) for session in sessions]}
+    sessions = project.with_store(load)
+    say_json({"active_sessions": [_item(_with_definition(session, project)) for session in sessions]})
 
 
 async def _load_readable(store: StateStore, session_id: str) -> Session | None:

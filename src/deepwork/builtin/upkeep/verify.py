@@ -7,36 +7,31 @@ from typing import Any
 
 import click
 
+from deepwork.api import Session, SessionStatus, StateStore, project_at
 from deepwork.commands.options import json_option, path_option
 from deepwork.commands.terminal import Styled, say, say_json
-from deepwork.engine.verification import GateRecord, verify
 from deepwork.models.reviews import proof_words
-from deepwork.models.sessions import Session, SessionStatus
-from deepwork.ports.state_store import StateStore
-from deepwork.project.project import Project
-from deepwork.project.session_access import with_store
-from deepwork.sessions.manager import load_session
+from deepwork.models.standing import GateRecord
 
 
-@click.command("verify")
+@click.command()
 @click.argument("session_id", required=False)
 @path_option
 @json_option
-def verify_sessions(session_id: str | None, root: str, as_json: bool) -> int:
+def verify(session_id: str | None, root: str, as_json: bool) -> int:
     """Check that every gate of a finished session was judged on the files as they are now.
 
     Without an id all finished sessions are checked. Exits with 1 if there is an exception, and lists each.
     """
-    project = Project(root)
+    project = project_at(root)
 
-    async def read(store: StateStore) -> list[Session]:
-        if session_id:
-            return [await load_session(store, session_id)]
+    async def finished(store: StateStore) -> list[Session]:
         summaries = await store.find(status=SessionStatus.COMPLETED, limit=sys.maxsize)
         loaded = [await store.load(summary.session_id) for summary in summaries]
         return [session for session in loaded if session]
 
-    reports = [(session, verify(session, project.workspace.output_roots)) for session in with_store(project, read)]
+    sessions = [project.session(session_id)] if session_id else project.with_store(finished)
+    reports = [(session, project.verified(session)) for session in sessions]
     verified = not any(record.exceptions for _, records in reports for record in records)
     if as_json:
         say_json({"verified": verified, "sessions": [_facts(*report) for report in reports]})
