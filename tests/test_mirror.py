@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # At least so many modules have a test file of their own: the number may only grow.
-FOUND = 258
+FOUND = 259
 # Modules that only declare, and modules that are tested through a door: where, and why there.
 ELSEWHERE = {
     "deepwork/api.py": ("tests/test_distributions.py", "a list of names"),

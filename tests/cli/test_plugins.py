@@ -47,7 +47,7 @@ def test_the_cores_own_are_shown_on_demand_and_their_tools_cost_less_than_700_to
     assert listed()[0] == {}
     rows, _ = listed("--all", "--cost")
     assert 400 < rows["workflow_tools"]["tokens"] <= 700
-    assert rows["json_store"]["adds"] == {"state store": ["json"]}
+    assert rows["json_store"]["adds"] == {"state store": ["json"], "check": ["sessions"]}
 
 
 def test_each_tool_set_and_subset_is_shown_with_its_cost(install, listed, run):

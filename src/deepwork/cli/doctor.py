@@ -19,15 +19,13 @@ from deepwork.cli.schema import MODELS, schema_text
 from deepwork.commands.options import json_option, path_option, plugins_dir_option, probable_root
 from deepwork.commands.terminal import Styled, say, say_json, say_text
 from deepwork.documents.limits import MAX_BYTES
-from deepwork.errors import DeepWorkError, GitError, PathRefused
+from deepwork.errors import DeepWorkError, PathRefused
 from deepwork.loading.faults import findings_of
 from deepwork.loading.manager import PluginStatus
 from deepwork.paths.paths import read_regular
 from deepwork.paths.user_folders import user_config_file
-from deepwork.paths.workspace import Workspace
 from deepwork.ports.records import Finding, Level
 from deepwork.ports.state_store import StateStore
-from deepwork.programs.git import Git
 from deepwork.programs.installation import installation
 from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.offers import Offers
@@ -88,10 +86,10 @@ def _without_repeated_errors(groups: Iterable[tuple[str, Iterable[Finding]]]) ->
     texts: set[str] = set()
     new: dict[str, list[Finding]] = {}
     for name, findings in groups:
-        new[name] = []
+        group = new.setdefault(name, [])
         for finding in findings:
             if finding.level is not Level.ERROR or finding.text not in texts:
-                new[name].append(finding)
+                group.append(finding)
             texts.add(finding.text)
     return new
 
@@ -245,25 +243,6 @@ def _sessions(project: Project) -> Iterator[Finding]:
     )
     for name in damaged:
         yield Finding(Level.WARNING, f"{name} cannot be read", "restore a copy of it, or remove it")
-    folder = project.workspace.state_dir
-    if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
-    if folder.is_dir() and not os.access(folder, os.W_OK):
-        text = f"nothing can be written into {project.workspace.shown(folder)}, so no session can be saved"
-        yield Finding(Level.ERROR, text, "make it writable; is its file system mounted read-only?")
-    tracked = anyio.run(_tracked_state, project.workspace)
-    if tracked:
-        text = f"git tracks {len(tracked)} files of .deepwork/tmp: foreign sessions may come with each pull"
-        yield Finding(Level.WARNING, text, "git rm -r --cached .deepwork/tmp")
-
-
-async def _tracked_state(workspace: Workspace) -> list[str]:
-    """List the files of the state folder that git tracks; none where git cannot tell."""
-    try:
-        git = await Git.open(workspace.root, os.environ)
-        return await git.paths("ls-files", "-z", "--cached", "--", ".deepwork/tmp") if git else []
-    except GitError:
-        return []
 
 
 def _small_file(file: Path, root: Path) -> str | None:

@@ -97,7 +97,7 @@ class JudgedFiles:
                 lengths[name] = line_count(self.contents / name)
             last = finding.line if finding.end_line is None else finding.end_line
             if 1 <= finding.line <= last <= lengths[name]:
-                message = shorten(visible_lines(_decoded(finding.message)), MAX_MESSAGE)
+                message = shorten(visible_lines(decoded(finding.message)), MAX_MESSAGE)
                 kept.append(finding.model_copy(update={"file": self.paths[name], "message": message}))
         return tuple(kept)
 
@@ -127,5 +127,6 @@ def line_count(file: Path) -> int:
     return max(1, count + (last != b"\n"))
 
 
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
+    """Return a text without lone surrogates: JSON can write one, but no store can keep it."""
     return text.encode("utf-8", "replace").decode()

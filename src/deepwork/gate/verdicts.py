@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deepwork.errors import BadVerdict
-from deepwork.gate.findings import FINDINGS_SCHEMA, read_findings
+from deepwork.gate.findings import FINDINGS_SCHEMA, decoded, read_findings
 from deepwork.models.reviews import CriterionResult, Finding, HandedBack, NeedsWork, Passed, Usage, Verdict, Waiting
 from deepwork.text import one_line, quoted, shorten, visible, visible_lines
 
@@ -99,7 +99,7 @@ def checked(verdict: object, criteria: Iterable[str]) -> Verdict:
     if isinstance(verdict, HandedBack) and isinstance(verdict.feedback, str):
         return verdict
     if isinstance(verdict, Waiting) and isinstance(verdict.reference, str) and isinstance(verdict.text, str):
-        return Waiting(one_line(_decoded(verdict.reference)), _bounded(verdict.text))
+        return Waiting(one_line(decoded(verdict.reference)), _bounded(verdict.text))
     if not isinstance(verdict, Passed | NeedsWork) or not isinstance(verdict.feedback, str):
         raise BadVerdict(f"the runner gave {_type_name(verdict)}, not a verdict")
     judged: list[str] = []
@@ -135,7 +135,7 @@ def _bounded_usage(usage: object) -> Usage | None:
     cost = usage.cost_usd
     is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < MAX_COUNT
     return Usage(
-        model=shorten(visible(_decoded(usage.model)), MAX_MODEL) if isinstance(usage.model, str) else None,
+        model=shorten(visible(decoded(usage.model)), MAX_MODEL) if isinstance(usage.model, str) else None,
         input_tokens=_count(usage.input_tokens),
         output_tokens=_count(usage.output_tokens),
         cost_usd=float(cost) if is_cost and cost is not None and math.isfinite(cost) else None,
@@ -180,13 +180,8 @@ def _results(items: Any) -> Iterable[CriterionResult]:
 def _bounded(text: str) -> str:
     """Cut a text, and write invisible characters as escapes."""
     cut = text[:MAX_FEEDBACK]
-    shown = visible_lines(_decoded(cut))
+    shown = visible_lines(decoded(cut))
     return shown if len(cut) == len(text) else f"{shown}… [{len(text):,} characters, cut here]"
-
-
-def _decoded(text: str) -> str:
-    # A lone surrogate is not text: JSON can write one, but no store can keep it.
-    return text.encode("utf-8", "replace").decode()
 
 
 def _type_name(value: object) -> str:

@@ -70,6 +70,10 @@ class Project:
         """Return what of the configuration never has an effect."""
         return self._open().ignored
 
+    def ineffective(self) -> Sequence[str]:
+        """Return what of the configuration has no effect: never, until it is trusted, or without a plugin."""
+        return self._open().notices()
+
     def standings(self) -> FileHeads | StoreHeads:
         """Return the reader of where the open sessions stand. It never raises before it reads."""
         from deepwork.project.heads import heads_of
@@ -100,8 +104,7 @@ class Project:
 
         if not session.is_active:
             raise over(session)
-        project = self._open()
-        return resume_text(project.upgraded(session), project.workspace)
+        return resume_text(self.upgraded(session), self._open().workspace)
 
     def sessions(self) -> StateManager:
         """Return the sessions in the project's store."""
@@ -145,9 +148,12 @@ class Project:
         """Return a stored session made ready for use.
 
         Raises:
-            StateError: It cannot go on.
+            StateError: It cannot go on: its definition was edited, or that of an earlier release fits no more.
         """
-        return self._open().upgraded(session)
+        from deepwork.sessions.definition import upgraded
+
+        catalogue = self.catalogue()
+        return upgraded(session, catalogue.find(session.job_name), catalogue, self._open().workspace.root)
 
     def verified(self, session: Session) -> list[GateRecord]:
         """Return whether each gate of a session was judged on the files that are there now. It reads them whole."""
@@ -157,11 +163,17 @@ class Project:
 
     def interventions(self) -> Interventions:
         """Return what a person does to sessions."""
-        return self._open().interventions()
+        from deepwork.engine.interventions import Interventions
+
+        return Interventions(self.sessions(), self.upgraded)
 
     def pieces(self) -> Pieces:
         """Return the pieces of work that people review: attempts, contents, comments, decisions and drafts."""
-        return self._open().pieces()
+        from deepwork.engine.pieces import Pieces
+        from deepwork.models.config import seconds_of
+
+        after = self._open().config.quality_gate.person_after
+        return Pieces(self.sessions(), self._open().keeper(), seconds_of(after) if after else None)
 
     def inbox(self) -> Inbox:
         """Return what waits for people, of all features and plugins."""

@@ -15,7 +15,6 @@ from deepwork.loading.discovery import Candidate, in_folder, installed
 from deepwork.loading.faults import GuardedSource, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
-from deepwork.models.config import seconds_of
 from deepwork.paths.user_folders import user_state_dir
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.agent import NAME_VARIABLE, AgentSpec
@@ -44,11 +43,8 @@ from deepwork.text import nearest
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
-    from deepwork.engine.interventions import Interventions
     from deepwork.engine.keeping import Keeper
-    from deepwork.engine.pieces import Pieces
     from deepwork.gate.gate import QualityGate
-    from deepwork.models.sessions import Session
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
 
@@ -391,29 +387,6 @@ class Project:
 
             self._sessions = StateManager(self.store(store), self.workspace)
         return self._sessions
-
-    def interventions(self) -> Interventions:
-        """Return the actions of a person on sessions."""
-        from deepwork.engine.interventions import Interventions
-
-        return Interventions(self.sessions(), self.upgraded)
-
-    def pieces(self) -> Pieces:
-        """Return the pieces of work that people review."""
-        from deepwork.engine.pieces import Pieces
-
-        after = self.config.quality_gate.person_after
-        return Pieces(self.sessions(), self.keeper(), seconds_of(after) if after else None)
-
-    def upgraded(self, session: Session) -> Session:
-        """Return a stored session made ready for use.
-
-        Raises:
-            StateError: It cannot go on: its definition was edited, or that of an earlier release fits no more.
-        """
-        from deepwork.sessions.definition import upgraded
-
-        return upgraded(session, self.catalogue.find(session.job_name), self.catalogue, self.workspace.root)
 
     @cached_property
     def inbox(self) -> ProjectInbox:

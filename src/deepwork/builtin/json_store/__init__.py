@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from deepwork import hookimpl
 from deepwork.api import Folder, Session, SessionStatus, SessionSummary, StateStore, StateStoreSpec, Workspace
@@ -25,6 +25,9 @@ from deepwork.paths.locks import LockHeld
 from deepwork.paths.state_folder import StateFolder
 from deepwork.ports.state_store import SessionCache, SessionReader
 from deepwork.programs.work_queue import Batches, WorkQueue
+
+if TYPE_CHECKING:
+    from deepwork.api import Check, PluginContext
 
 T = TypeVar("T")
 
@@ -167,3 +170,12 @@ def _archived_in(folder: Folder) -> list[SessionSummary]:
 def deepwork_state_stores() -> Iterator[StateStoreSpec]:
     """The store `json`, which is the default."""
     yield StateStoreSpec(name="json", open=JsonStore)
+
+
+@hookimpl
+def deepwork_checks(context: PluginContext) -> Iterator[Check]:
+    """The folder of sessions, as far as the system tells."""
+    from deepwork.api import Check
+    from deepwork.builtin.json_store.checks import folder_findings
+
+    yield Check("sessions", partial(folder_findings, context.workspace))

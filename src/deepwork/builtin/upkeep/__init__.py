@@ -1,4 +1,4 @@
-"""The feature `upkeep`: the commands for who looks after sessions: they show, check, change, archive, and try gates."""
+"""The feature `upkeep`: commands for who looks after a project: they list jobs, keep sessions, and try gates."""
 
 from __future__ import annotations
 
