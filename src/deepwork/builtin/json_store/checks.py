@@ -14,6 +14,12 @@ from deepwork.errors import GitError
 
 def folder_findings(workspace: Workspace) -> Iterator[Finding]:
     """Yield who else may read the folder, whether it can be written to, and whether git carries it."""
+    problems = [*_problems(workspace)]
+    shown = workspace.shown(workspace.state_dir)
+    yield from problems or [Finding(Level.OK, f"nobody else may read {shown}, and git does not carry it")]
+
+
+def _problems(workspace: Workspace) -> Iterator[Finding]:
     folder, shown = workspace.state_dir, workspace.shown(workspace.state_dir)
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
         yield Finding(Level.WARNING, f"{shown} can be read by others", f"chmod 700 {folder}")
