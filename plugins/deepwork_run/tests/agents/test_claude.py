@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from deepwork.api import open_context
-from deepwork.testing import AgentContract
+from deepwork.ports.agent import Ended, Failed
+from deepwork.testing import AgentContract, CliScript
 from deepwork_run.agents.claude import ClaudeAgent
 from deepwork_run.settings import RunSettings
 
@@ -53,3 +54,11 @@ class TestClaudeAgent(AgentContract):
             "with what comes from a cache": ([json.dumps(started)], (10, 2, None)),
             "one message in two parts": ([messages[3], messages[3], messages[3]], (1, 1, None)),
         }
+
+    async def test_a_program_that_has_not_reached_our_server_is_ended(self, agent, cli, task):
+        """It would work with its other tools alone, and report no step."""
+        cli.plays(CliScript(tuple(recorded("no-server")), hangs=True))
+        events = [event async for event in agent.start(task)]
+        assert [type(event) for event in events] == [Failed, Ended]
+        assert cli.survivors() == []
+        assert cli.calls[0]["environment"]["MCP_TIMEOUT"] == "60000"

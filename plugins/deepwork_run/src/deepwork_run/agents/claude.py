@@ -11,7 +11,16 @@ from deepwork.api import AgentEvent, AgentTask, Called, Failed, Limited, PluginC
 from deepwork.ports.agent import FailureKind, LimitCause
 from deepwork.programs.resets import reset_time
 from deepwork.text import one_line
-from deepwork_run.agents.program import ProgramAgent, Stream, count, hooks_of, mapping, mappings, private_file
+from deepwork_run.agents.program import (
+    SERVER_SECONDS,
+    ProgramAgent,
+    Stream,
+    count,
+    hooks_of,
+    mapping,
+    mappings,
+    private_file,
+)
 from deepwork_run.agents.refusals import MAX_QUOTED, Words, refusal
 from deepwork_run.settings import RunSettings
 
@@ -45,8 +54,8 @@ class ClaudeAgent(ProgramAgent):
         return _Stream()
 
     def environment(self, task: AgentTask) -> Mapping[str, str]:
-        """Return nothing: the file that names our server says what it needs."""
-        return {}
+        """Return how long it waits for our server; the file that names the server says what that needs."""
+        return {"MCP_TIMEOUT": str(SERVER_SECONDS * 1000)}
 
     def arguments(self, task: AgentTask, folder: Path) -> list[str]:
         """Return them; our server, our hooks and what is denied are in files."""
@@ -73,7 +82,7 @@ class _Stream:
     """What one process has printed so far."""
 
     def __init__(self) -> None:
-        self.has_result = False
+        self.is_lost = self.has_result = False
         self._resets_at: datetime | None = None
         self._usage: dict[str, tuple[int, int]] = {}
         self._error = ""
@@ -81,6 +90,14 @@ class _Stream:
     def events(self, message: dict[str, Any]) -> Iterator[AgentEvent]:
         """Return what a message tells."""
         match message.get("type"):
+            case "system":
+                servers = [
+                    (server.get("name"), server.get("status")) for server in mappings(message.get("mcp_servers"))
+                ]
+                if ("deepwork", "failed") in servers:
+                    # It would work with its other tools alone, and no step could be reported.
+                    self.is_lost = True
+                    yield Failed("Claude Code has not reached the server of the session")
             case "assistant":
                 yield from self._assistant(message)
             case "user":

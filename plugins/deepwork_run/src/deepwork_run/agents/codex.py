@@ -13,7 +13,7 @@ from typing import Any
 
 from deepwork.api import PluginContext
 from deepwork.ports.agent import AgentEvent, AgentTask, Called, Failed, Said, Spent
-from deepwork_run.agents.program import ProgramAgent, Stream, count, mapping
+from deepwork_run.agents.program import SERVER_SECONDS, ProgramAgent, Stream, count, mapping
 from deepwork_run.agents.refusals import Words, refusal
 from deepwork_run.settings import RunSettings
 
@@ -23,6 +23,7 @@ OWN_FEATURES = ("apps", "plugins", "remote_plugin", "memories")
 PROFILE = "deepwork-run"
 CALLS = ("mcp_tool_call", "command_execution", "file_change", "web_search")
 
+NO_SERVER = "MCP servers failed to initialize"
 # Messages of 0.125 to 0.169, which have no other mark.
 WORDS = Words(
     context=r"context window|context_length_exceeded",
@@ -53,7 +54,7 @@ class CodexAgent(ProgramAgent):
             "args": [*task.server[1:]],
             "env_vars": [*task.server_environment],
             "required": True,
-            "startup_timeout_sec": 60,
+            "startup_timeout_sec": SERVER_SECONDS,
             "tool_timeout_sec": 600,
             "default_tools_approval_mode": "approve",
         }
@@ -92,6 +93,8 @@ class CodexAgent(ProgramAgent):
 class _Stream:
     """What one process has printed so far."""
 
+    is_lost = False
+
     def __init__(self) -> None:
         self.has_ended = False
         self._thread = ""
@@ -122,7 +125,9 @@ class _Stream:
     def ended(self, code: int, said: str) -> Iterator[AgentEvent]:
         """Tell of an end within a turn."""
         if not self.has_ended:
-            yield refusal(said, WORDS) if code else Failed(f"Codex {said}")
+            # Of our server it says `timed out` and `connection closed` too, as of a network.
+            is_refusal = code and NO_SERVER not in said
+            yield refusal(said, WORDS) if is_refusal else Failed(f"Codex {said}")
 
 
 def _own_servers(environment: Mapping[str, str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -25,10 +26,18 @@ from deepwork_run.settings import RunSettings
 
 # A line of a result may hold whole files; a longer one is dropped.
 MAX_LINE = 8 * 1024 * 1024
+# Our server may take so long to start on a busy machine.
+SERVER_SECONDS = 60
 
 
 class Stream(Protocol):
-    """What one process of an agent tells."""
+    """What one process of an agent tells.
+
+    Attributes:
+        is_lost: Whether it cannot do anything for the session, so that it is ended at once.
+    """
+
+    is_lost: bool
 
     def events(self, message: dict[str, Any]) -> Iterable[AgentEvent]:
         """Return what an object that it has printed tells."""
@@ -74,17 +83,20 @@ class ProgramAgent(Agent):
 
     async def start(self, task: AgentTask) -> AsyncGenerator[AgentEvent, None]:
         """Run it once in the project, with the prompt on its stdin."""
-        stream = self.stream()
+        stream, code = self.stream(), -signal.SIGKILL
         with private_folder() as folder:
             try:
                 async with self._running(task, folder) as program:
                     async for message in json_lines(program, task):
                         for event in stream.events(message):
                             yield event
-                    code = await program.ended()
-                    if not task.stop.is_set():
-                        for event in stream.ended(code, said_on_stderr(program, code)):
-                            yield event
+                        if stream.is_lost:
+                            break
+                    else:
+                        code = await program.ended()
+                        if not task.stop.is_set():
+                            for event in stream.ended(code, said_on_stderr(program, code)):
+                                yield event
             except ProgramMissing as error:
                 yield Failed(error.message)
                 code = 127

@@ -25,13 +25,10 @@ class ScriptedAgent(ProgramAgent):
     """Works through a session without a model."""
 
     VARIABLES = ("DEEPWORK_*",)
+    is_lost = False
 
-    def __init__(self, context: PluginContext, settings: RunSettings) -> None:
-        super().__init__(context, settings, sys.executable)
-
-    async def available(self) -> str | None:
-        """Return nothing: it needs no program but Python."""
-        return None
+    def __init__(self, context: PluginContext, settings: RunSettings, python: str = sys.executable) -> None:
+        super().__init__(context, settings, python)
 
     def arguments(self, task: AgentTask, folder: Path) -> list[str]:
         """Return those of this module."""
