@@ -99,6 +99,15 @@ def test_claude_hears_a_remark_after_a_tool_that_worked_and_a_pause_after_one_th
     assert "is not finished" not in requests[-1]  # a paused session is not reminded
 
 
+def test_claude_is_told_once_of_the_pause_for_which_its_report_is_refused(talk):
+    write = bash("mkdir -p tour && echo one > tour/notes.md", 1)
+    arguments = {"step_id": "survey", "outputs": {"notes": "tour/notes.md"}}
+    report = {"id": "toolu_report", "tool": "mcp__deepwork__finished_step", "input": arguments}
+    requests = talk({3: ("pause", "the plan changes")}, [START, write, report, bash("echo hi", 2)])
+    pause = "A person has paused this session: the plan changes"
+    assert [request.count(pause) for request in requests[2:5]] == [0, 1, 1]
+
+
 def test_gemini_hears_a_remark_and_a_pause_after_its_shell(node_clients, tmp_path):
     acts = {2: ("say", "Leave the migrations alone"), 3: ("pause", "the plan changes")}
 

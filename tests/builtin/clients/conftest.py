@@ -2,6 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from deepwork.api import project_at
+from deepwork.ports.inbox import Answerer
+
+PERSON = Answerer(user="ada", terminal="/dev/pts/0")
+
 
 @pytest.fixture(autouse=True)
 def _nobodys_home(nobodys_home):
@@ -25,3 +30,18 @@ def second(tmp_path):
     folder = tmp_path / "second"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def person(project):
+    """Do what a person does to a session, from another process as far as the servers can tell."""
+
+    async def person(act, session_id, *arguments):
+        access = project_at(project.root)
+        try:
+            changes = access.interventions()
+            await getattr(changes, act)(await changes.named(session_id), *arguments, PERSON)
+        finally:
+            await access.close()
+
+    return person

@@ -313,6 +313,20 @@ def test_doctor_names_the_form_of_hooks_tries_it_and_warns_where_it_cannot_work(
     assert "call a server that has no entry" in run("doctor").stdout
 
 
+def test_doctor_warns_of_a_server_that_answers_no_hooks_which_call_it(run, connect, home, client_of_version):
+    client_of_version("claude", "2.1.118")
+    connect("claude", "--scope", "user")
+    file = home / ".claude.json"
+    settings = json.loads(file.read_text())
+    settings["mcpServers"]["deepwork"]["args"] += ["--no-plugin", "clients"]
+    file.write_text(json.dumps(settings))
+    printed = run("doctor").stdout
+    assert re.search(r"! Claude Code: .*, but it answers no hooks, which call it", printed)
+    assert "deepwork connect claude --scope user --replace" in printed
+    connect("claude", "--scope", "user", "--replace")
+    assert "and it answers hooks" in run("doctor").stdout
+
+
 @pytest.mark.parametrize("version", ["2.1.118", "2.1.117"])
 def test_doctor_names_hooks_that_an_earlier_release_has_written(run, connect, project, client_of_version, version):
     client_of_version("claude", version)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import uuid
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,70 +13,14 @@ from deepwork import hookimpl
 from deepwork.api import NeedsWork, ReviewRunnerSpec, ToolSet, ToolSpec, project_at
 from deepwork.errors import NameClash
 from deepwork.ports.inbox import Answer, Answerer
-from deepwork.testing import Refused, ScriptedRunner, review, step
+from deepwork.testing import ScriptedRunner, review, step
+
+sys.path.insert(0, str(Path(__file__).parent))
+from windows import TOOL, Window
 
 pytestmark = pytest.mark.anyio
 
 PERSON = Answerer(user="ada", terminal="/dev/pts/0")
-TOOL = "mcp__deepwork__"
-
-
-class Window:
-    """One session of a client, whose hooks call the tool; every use of a tool is followed by its hook."""
-
-    def __init__(self, agent, session=None, sub_agent=""):
-        self.agent = agent
-        self.session = session or uuid.uuid4().hex
-        self.sub_agent = sub_agent
-
-    async def hook(self, event, **arguments):
-        """Call the hook as a client does, and return the JSON of its answer."""
-        empty = dict.fromkeys(("tool", "stop_hook_active", "arguments", "response"), "")
-        about = {"event": event, "session": self.session, "agent": self.sub_agent, **empty, "paths": ["", ""]}
-        result = await self.agent.client.call_tool("hook", {**about, **arguments})
-        return json.loads(result.content[0].text)
-
-    async def breathe(self, tool="Bash", event="PostToolUse", **arguments):
-        """Use a tool of the client itself, and return what the next request has of us."""
-        reply = await self.hook(event, tool=tool, **arguments)
-        return reply.get("hookSpecificOutput", {}).get("additionalContext", "")
-
-    async def call(self, tool, **arguments):
-        """Call a tool of ours, and return what the next request has of us beside its reply."""
-        try:
-            response = await self.agent.call(tool, **arguments)
-        except Refused as error:
-            response = str(error)
-        texts = {"arguments": json.dumps(arguments), "response": json.dumps(response)}
-        return await self.breathe(TOOL + tool, **texts), response
-
-    async def start(self):
-        news, reply = await self.call("start_workflow", goal="a goal", job_name="demo", workflow_name="main")
-        assert news == ""
-        return reply["begin_step"]["session_id"]
-
-    def on(self, agent):
-        """The same session of the client, connected to another server."""
-        return Window(agent, self.session, self.sub_agent)
-
-    def of(self, sub_agent):
-        """A sub-agent in the same session of the client."""
-        return Window(self.agent, self.session, sub_agent)
-
-
-@pytest.fixture
-def person(project):
-    """Do what a person does to a session, from another process as far as the servers can tell."""
-
-    async def person(act, session_id, *arguments):
-        access = project_at(project.root)
-        try:
-            changes = access.interventions()
-            await getattr(changes, act)(await changes.named(session_id), *arguments, PERSON)
-        finally:
-            await access.close()
-
-    return person
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from deepwork.builtin.clients.installed import hook_server, installed_command
 from deepwork.builtin.clients.overview import ClientState, overview
 from deepwork.builtin.clients.places import Place, Scope
 from deepwork.builtin.clients.table import CLIENTS, HERE, Client, claude_folder
-from deepwork.builtin.clients.verification import LATE, Verified, verify
+from deepwork.builtin.clients.verification import LATE, verify
 from deepwork.errors import ConfigError
 from deepwork.ports.records import Finding, Level
 from deepwork.programs.installation import installation
@@ -73,11 +73,14 @@ def _client(state: ClientState, place: Place) -> Finding:
         return Finding(Level.WARNING, f"{text}: {error.message}", cure)
     if verified is None:
         return Finding(Level.WARNING, f"{text}: {LATE}", "deepwork doctor, when it is less busy")
-    return Finding(
-        Level.OK,
-        f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s, about {verified.tokens:,} tokens"
-        f"{verified.without}{_answering(place, verified)}",
-    )
+    text += f": {len(verified.tools)} tools after {verified.seconds:.1f} s, about {verified.tokens:,} tokens"
+    text += verified.without
+    if not _form(place):
+        return Finding(Level.OK, text)
+    if not verified.answers_hooks:
+        cure += f" --scope {place.scope} --replace"
+        return Finding(Level.WARNING, f"{text}, but it answers no hooks, which call it", cure)
+    return Finding(Level.OK, f"{text}, and it answers hooks")
 
 
 def _own_commands() -> list[tuple[str, ...]]:
@@ -90,13 +93,6 @@ def _own_commands() -> list[tuple[str, ...]]:
     transient = (shutil.which("uvx") and own.requirement) is not None
     lasting = [] if own.is_passing and transient else [installed_command(os.environ)]
     return [*lasting, *([installed_command(os.environ, transient=True)] if transient else [])]
-
-
-def _answering(place: Place, verified: Verified) -> str:
-    """Report whether the server answers the hooks that call it."""
-    if not _form(place):
-        return ""
-    return ", and it answers hooks" if verified.answers_hooks else ", BUT IT ANSWERS NO HOOKS: update deepwork"
 
 
 def _hooks(state: ClientState, root: Path) -> Iterator[Finding]:

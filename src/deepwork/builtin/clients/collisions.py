@@ -75,10 +75,12 @@ def _tell(
         "before you go on with it."
     )
     # The same for as long as both go on changing it, so that each is told once.
-    text_id = f"file-{sha256(json.dumps([path, key, other['since'], other['who']]).encode()).hexdigest()[:12]}"
+    text_id = f"file-{sha256(json.dumps([path, key, other['since']]).encode()).hexdigest()[:12]}"
     session = other_session(key, environment)
+    # A sub-agent that has joined nothing hears pauses alone; then the main agent of its client session is told.
+    agent = listener["agent"] if session.note().listener(listener["agent"]).has_joined else ""
     session.change_listener(
-        listener["agent"], lambda known: known.with_queued({text_id: text}) if text_id not in known.told else known
+        agent, lambda known: known.with_queued({text_id: text}) if text_id not in known.told else known
     )
 
 

@@ -21,8 +21,8 @@ def hook_group(
 ) -> dict[str, Any]:
     """Write the hook for one event, as Claude Code, Codex and Gemini CLI do."""
     hook: dict[str, Any]
-    if server and event.fields is not None:
-        fields = {name: HOOK_FIELDS[name] for name in ("session", *event.fields)}
+    if server and client.hooks and event.fields is not None:
+        fields = {name: HOOK_FIELDS[name] for name in (*client.hooks.who, *event.fields)}
         hook = {"type": _TOOL, "server": server, "tool": "hook", "input": {"event": event.name, **fields}}
         hook |= {"timeout": 2, "onFailure": "continue"}  # a server that is gone or slow holds nobody
     else:

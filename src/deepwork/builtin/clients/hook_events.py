@@ -27,8 +27,9 @@ MAX_REMINDERS = 20
 CLAUDE, GEMINI = "claude", "gemini"
 
 # Only these calls make a session the caller's own; what get_workflows lists belongs to anybody.
-_STEP_TOOL = re.compile(r"mcp_.*deepwork_+(start_workflow|finished_step)")
-_OUR_TOOL = re.compile(r"mcp_.*deepwork_+\w+")
+# A configuration may have put a prefix before their names.
+_STEP_TOOL = re.compile(r"mcp_.*deepwork_+[\w-]*(start_workflow|finished_step)")
+_OUR_TOOL = re.compile(r"mcp_.*deepwork_+[\w-]+")
 # Calls of these say nothing of an agent, so no plugin is loaded for them.
 _WORKFLOW_TOOL = re.compile(r"mcp_.*deepwork_+(get_workflows|start_workflow|finished_step|abort_workflow)")
 # What would end the block in which a client shows our text to its model, or begin another.
@@ -51,7 +52,7 @@ class HookEvent:
         paths: The files that the client names.
         is_continued: Whether an answer of ours has caused the turn that ends now.
         trigger: What has caused a compaction.
-        failure: What has ended the turn, such as a limit.
+        failure: What has ended the turn, such as a limit, or why a tool has failed.
     """
 
     name: str
@@ -139,7 +140,7 @@ async def _note_own_call(call: Answering) -> Sequence[str]:
     """Note the session that a call has started or gone on with, and its agent; return the texts of its reply."""
     event = call.event
     objects, strings = list[Mapping[str, Any]](), list[str]()
-    for value in _values(event.response):
+    for value in _values([event.response, event.failure]):
         objects.append(value) if isinstance(value, dict) else strings.append(value)
     if _STEP_TOOL.fullmatch(event.tool):
         begun = [reply["begin_step"] for reply in objects if isinstance(reply.get("begin_step"), dict)]
@@ -170,8 +171,11 @@ async def _stop(call: Answering) -> Answer:
     text, text_ids = "", tuple[str, ...]()
     if not call.event.is_continued:
         await _begin_turn(call)
+    reminders = await _reminders(call)
+    if not call.event.is_continued:
+        # It comes last: for what is handed over and then never answered, since there was no time, nobody would know.
         text, text_ids = await call.deliveries.hand_over(with_ends=False)
-    reason = "\n\n".join(filter(None, [text, await _reminders(call)]))
+    reason = "\n\n".join(filter(None, [text, reminders]))
     decision = "deny" if call.event.client == GEMINI else "block"
     return Answer(json.dumps({"decision": decision, "reason": _shown(reason)}) if reason else "", text_ids)
 
@@ -248,7 +252,10 @@ async def _compaction(call: Answering) -> Answer:
 
 
 async def _what_is_open(call: Answering) -> str:
-    own: list[Head] = await call.desk.heads(call.listener().sessions)
+    listener = call.listener()
+    if call.event.agent and not listener.has_joined:
+        return ""
+    own: list[Head] = await call.desk.heads(listener.sessions)
     resume = await call.desk.resume(own[-1].session_id) if own else ""
     known = {head.session_id for head in own}
     return what_is_open(own, [head for head in await call.desk.open() if head.session_id not in known], resume)

@@ -38,7 +38,7 @@ class HookEvent:
     """An event of a client at which it runs a command of ours, or calls our tool.
 
     Attributes:
-        fields: What it hands over to the tool, of `HOOK_FIELDS`; None if a tool cannot be called at this event.
+        fields: What else it hands over to the tool, of `HOOK_FIELDS`; None if a tool cannot be called at this event.
     """
 
     name: str
@@ -51,6 +51,7 @@ class HookFiles:
 
     Attributes:
         timeout: What the client is told, in its own unit.
+        who: What each event hands over to the tool, of `HOOK_FIELDS`: which agent of which session it is about.
         tools_since: The first version whose hooks can call a tool; None if they cannot.
     """
 
@@ -58,6 +59,7 @@ class HookFiles:
     user_file: Callable[[Environment], Path]
     events: tuple[HookEvent, ...]
     timeout: int
+    who: tuple[str, ...] = ()
     tools_since: tuple[int, int, int] | None = None
 
 
@@ -149,8 +151,8 @@ _CLAUDE_EVENTS = (
     HookEvent("SessionStart", None),  # Claude Code has started no server yet
     HookEvent("UserPromptSubmit"),
     HookEvent("PreCompact", ("trigger",)),
-    HookEvent("PostToolUse", ("agent", "tool", "call", "paths", "arguments", "response")),
-    HookEvent("PostToolUseFailure", ("agent", "tool", "call", "arguments")),
+    HookEvent("PostToolUse", ("tool", "call", "paths", "arguments", "response")),
+    HookEvent("PostToolUseFailure", ("tool", "call", "arguments", "error")),
     HookEvent("Stop", ("stop_hook_active",)),
     HookEvent("StopFailure", ("error",)),
     HookEvent("SessionEnd", None),  # its servers are ended before
@@ -159,7 +161,7 @@ _CODEX_EVENTS = (
     HookEvent("SessionStart"),
     HookEvent("UserPromptSubmit"),
     HookEvent("PreCompact", ("trigger",)),
-    HookEvent("PostToolUse", ("tool", "call", "arguments", "response", "transcript")),
+    HookEvent("PostToolUse", ("tool", "call", "arguments", "response")),
     HookEvent("Stop", ("stop_hook_active",)),
 )
 _GEMINI_EVENTS = tuple(HookEvent(name, None) for name in ("SessionStart", "PreCompress", "AfterTool", "AfterAgent"))
@@ -182,6 +184,7 @@ CLIENTS = {
                 lambda env: claude_folder(env) / "settings.json",
                 _CLAUDE_EVENTS,
                 timeout=10,
+                who=("session", "agent"),
                 tools_since=(2, 1, 118),
             ),
             project_note="Run `claude` in the project once: it asks for your approval of the server.",
@@ -229,6 +232,7 @@ CLIENTS = {
                 lambda env: _codex_folder(env) / "hooks.json",
                 _CODEX_EVENTS,
                 timeout=10,
+                who=("session", "transcript"),
                 tools_since=(0, 169, 0),
             ),
             project_note=(
