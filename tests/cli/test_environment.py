@@ -24,11 +24,13 @@ def test_it_says_how_deepwork_was_installed_and_what_brings_a_newer_one(invoke):
     assert f"installed by: {install['route']}; upgrade by: {install['upgrade']}" in texts
 
 
-@pytest.fixture
-def server(project):
-    """A server of this environment, that was started just now."""
-    program = os.path.join(sys.prefix, "bin", "deepwork")
-    command = [sys.executable, program, "serve", "--path", str(project.root)]
+@pytest.fixture(params=["environment", "Umgebung für Jörg"])
+def server(request, project, tmp_path, monkeypatch):
+    """A server of this environment, under a name without and with spaces, that was started just now."""
+    prefix = tmp_path / request.param
+    prefix.symlink_to(sys.prefix)
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    command = [prefix / "bin/python", prefix / "bin/deepwork", "serve", "--path", str(project.root)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     yield process
     process.kill()

@@ -10,9 +10,18 @@ import pytest
 import yaml
 
 from deepwork.builtin.clients.verification import Verified
+from deepwork.paths.folder import Folder
 from deepwork.project.config import Config
 
 pytestmark = pytest.mark.anyio
+
+# Runs a module as one that may write files of this size at most: then a write fails as on a full disk.
+SMALL_FILES = """\
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))
+del sys.argv[:2]
+runpy.run_module("deepwork", run_name="__main__")
+"""
 
 
 def everything(root):
@@ -94,6 +103,12 @@ def test_clients_that_are_connected_are_not_asked_for_again(invoke, project, cli
     assert "Connect which?" not in invoke("init", answer="\n").err
 
 
+@pytest.mark.parametrize(("chosen", "next_step"), [("codex", "ask your agent: "), ("none", "connect your agent:")])
+def test_who_has_connected_a_client_is_not_told_to_connect_one(invoke, project, clients_here, chosen, next_step):
+    invoke("init", "--tools", "core", answer=f"{chosen}\n")
+    assert f"\nNext: {next_step}" in invoke("init").out
+
+
 @pytest.mark.parametrize("options", [(), ("--no-hooks",)])
 def test_hooks_come_with_a_client_unless_they_are_declined(invoke, project, clients_here, options):
     assert invoke("init", "--client", "claude", *options).code == 0
@@ -112,6 +127,23 @@ def test_again_it_keeps_everything_as_it_is(run, project):
         "kept     .deepwork/jobs/project_tour",
     ]
     assert everything(project.root) == before
+
+
+@pytest.mark.parametrize(("size", "name"), [(1000, "config.yml"), (2000, "jobs"), (10_000, "schema")])
+def test_a_disk_that_fills_up_leaves_no_part_of_a_file_that_the_next_run_would_keep(run, project, size, name):
+    ended = run("init", options=("-c", SMALL_FILES.format(size)))
+    assert (ended.returncode, ended.stderr) == (1, "Error: .deepwork: File too large\n")
+    made = {file for file in everything(project.root) if name in file}
+    assert made == set()
+    run("init")
+    assert run("jobs", "check").stderr == "1 job checked, no errors.\n"
+
+
+def test_a_file_that_another_run_makes_meanwhile_is_kept(invoke, project, monkeypatch):
+    monkeypatch.setattr(Folder, "names", lambda _: [])
+    project.write(".deepwork/config.yml", "# mine\n")
+    assert "kept     .deepwork/config.yml" in invoke("init").out
+    assert (project.root / ".deepwork/config.yml").read_text() == "# mine\n"
 
 
 def test_what_is_missing_is_made_beside_what_is_there(run, project):

@@ -50,11 +50,15 @@ def test_doctor_names_flags_that_an_old_program_does_not_know(project, claude):
     assert doctor(project) == [("warning", text, "claude update")]
 
 
-def test_doctor_says_how_to_get_the_program(project, monkeypatch, tmp_path):
+def test_doctor_says_how_to_get_the_program_and_warns_whoever_has_chosen_it(project, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     [(level, text, cure)] = doctor(project)
     assert not [finding for finding in doctor(project, "configuration") if finding[0] == "error"]
+    assert (level, doctor(project, "quality gate")) == ("info", [])
+    project.write(".deepwork/config.yml", "quality_gate: {runner: claude}")
+    [(level, warning, _)] = doctor(project, "quality gate")
     assert level == "warning"
+    assert warning.startswith("the reviewer 'claude' cannot work: ")
     assert "the runner claude cannot work: 'claude' cannot be started" in text
     assert "Install Claude Code" in cure
 

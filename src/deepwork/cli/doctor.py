@@ -189,8 +189,12 @@ def _gate(project: Project, offers: Offers) -> Iterator[Finding]:
         yield Finding(
             Level.INFO, "it is off: steps are completed without their reviews", "set quality_gate.enabled: true"
         )
-    if not section.strict or offers.engine is None or offers.errors:
+    if offers.engine is None or offers.errors:
         return  # what is wrong is said under `plugins`
+    if not section.strict:
+        for name, reason in anyio.run(project.broken_reviewers).items():
+            yield Finding(Level.WARNING, f"the reviewer {name!r} cannot work: {reason.message}", reason.hint)
+        return
     error = anyio.run(offers.engine.strict.obstacle)
     if error:
         text = f"the quality gate is strict, and {error.message}; no workflow can be started"

@@ -58,7 +58,9 @@ def _servers() -> Iterator[tuple[int, float]]:
     ps = shutil.which(PS[0], path=os.defpath)
     if ps is None:
         return
-    environment = {"LC_ALL": "C", "TZ": os.environ.get("TZ", "")} if "TZ" in os.environ else {"LC_ALL": "C"}
+    # Times in English; but in the locale "C", `ps` has other letters than those of ASCII replaced.
+    zone = {name: os.environ[name] for name in ("TZ",) if name in os.environ}
+    environment = {"LC_TIME": "C", "LC_CTYPE": "C.UTF-8", **zone}
     command = [ps, *PS[1:]]
     try:
         listed = subprocess.run(command, capture_output=True, timeout=_SECONDS, env=environment, check=False)
@@ -71,5 +73,6 @@ def _servers() -> Iterator[tuple[int, float]]:
 
 
 def _is_own_server(command: str) -> bool:
-    words = command.split()
-    return "serve" in words[1:4] and any(os.path.dirname(word) == os.path.join(sys.prefix, "bin") for word in words[:2])
+    own = os.path.join(sys.prefix, "bin", "")  # may hold spaces
+    words = command.replace(own, "\0").split()
+    return "serve" in words[1:4] and any(word.startswith("\0") for word in words[:2])

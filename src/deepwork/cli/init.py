@@ -98,7 +98,7 @@ def init(root: str, tools: str | None) -> int:
         sets = [] if is_configured else _tool_sets(workspace.root, tools)
         states = _write_files(workspace, CONFIG.replace("{SETS}", f"[{', '.join(sets)}]"))
     except OSError as error:
-        raise ConfigError(f"{error.filename}: {error.strerror}") from None
+        raise ConfigError(f"{error.filename or workspace.shown(workspace.home)}: {error.strerror}") from None
     for name, state in states.items():
         say(f"{state:8} .deepwork/{name}")
     if sets:
@@ -165,13 +165,25 @@ def _write_files(workspace: Workspace, config: str) -> dict[str, str]:
         has_sample = SAMPLE in jobs.names()
     states[f"jobs/{SAMPLE}"] = "kept" if has_sample else "created"
     if not has_sample:
-        with as_file(files("deepwork") / "packaged_jobs" / SAMPLE) as source:
-            shutil.copytree(source, workspace.home / "jobs" / SAMPLE)
+        _copy_sample(workspace.home / "jobs" / SAMPLE)
     with Folder.open(workspace.home / "schema", inside=workspace.root) as schema:
         for kind in MODELS:
             name = f"{kind}.schema.json"
             states[f"schema/{name}"] = _write(schema, name, schema_text(kind), replace=True)
     return states
+
+
+def _copy_sample(folder: Path) -> None:
+    """Copy the sample job, or leave nothing of it: a part would be kept the next time."""
+    with as_file(files("deepwork") / "packaged_jobs" / SAMPLE) as source:
+        try:
+            for file in filter(Path.is_file, source.rglob("*")):
+                target = folder / file.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.read_bytes())
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def _write(folder: Folder, name: str, text: str, *, replace: bool) -> str:
@@ -181,8 +193,16 @@ def _write(folder: Folder, name: str, text: str, *, replace: bool) -> str:
     if exists:
         folder.remove(name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(name, flags, 0o666, dir_fd=folder.descriptor), "w", encoding="utf-8") as file:
-        file.write(text)
+    try:
+        descriptor = os.open(name, flags, 0o666, dir_fd=folder.descriptor)
+    except FileExistsError:  # another `deepwork init` has made it meanwhile
+        return "kept"
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except BaseException:
+        folder.remove(name)
+        raise
     return "updated" if exists else "created"
 
 

@@ -404,3 +404,11 @@ def test_doctor_tells_a_plugin_that_brings_its_own_deepwork_and_warns_of_an_entr
     connect("claude", "--no-verify")
     assert "has the plugin in" in (report := run("doctor").stdout)
     assert "every tool twice" in report
+
+
+def test_a_file_that_cannot_be_backed_up_is_not_changed_and_the_place_of_the_backup_is_named(connect, project, home):
+    home.joinpath(".local").write_text("")
+    project.write(".mcp.json", "{}")
+    stderr = connect("claude", code=1).stderr
+    assert f"Error: .mcp.json was not changed, because it cannot be backed up: {home}/.local" in stderr
+    assert (project.root / ".mcp.json").read_text() == "{}"

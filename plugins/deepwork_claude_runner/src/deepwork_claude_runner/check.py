@@ -34,7 +34,8 @@ def examine(settings: ClaudeSettings, context: PluginContext) -> Iterator[Findin
         version, help_ = anyio.run(run, "--version"), anyio.run(run, "--help")
     except ProgramError as error:
         cure = "Install Claude Code, or set plugins.settings.claude_runner.command"
-        yield Finding(Level.WARNING, f"the runner claude cannot work: {error.message}", cure)
+        # Who has chosen it is warned under `quality gate`.
+        yield Finding(Level.INFO, f"the runner claude cannot work: {error.message}", cure)
         return
     if version.returncode or help_.returncode:
         complaint = (version.stderr or help_.stderr).decode("utf-8", "replace").strip()[:200]

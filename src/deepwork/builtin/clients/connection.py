@@ -86,6 +86,11 @@ def carry_out(change: FileChange, place: Place, *, consented: bool) -> Path | No
     )
     try:
         backup = backups.keep(record, change.before, change.after or b"", consented=consented)
+    except OSError as error:
+        where = error.filename or "the user's state folder"
+        text = f"{change.name} was not changed, because it cannot be backed up: {where}: {error.strerror}"
+        raise ConfigError(text) from None
+    try:
         if change.changes:
             write_file(path, change)
     except OSError as error:

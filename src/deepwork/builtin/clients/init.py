@@ -60,7 +60,8 @@ def _open(values: Mapping[str, Any]) -> Callable[[InitialProject], int]:
 
 def _connect_those_here(root: Path, prompt: str, options: ConnectOptions) -> int:
     """Connect the clients of this machine that the user chooses; without a terminal none."""
-    found = {state.client.name: state.client for state in overview(root, os.environ) if state.word == "found"}
+    states = [*overview(root, os.environ)]
+    found = {state.client.name: state.client for state in states if state.word == "found"}
     chosen = _chosen(found) if found and sys.stdin.isatty() else []
     failed = False
     for client in chosen:
@@ -69,7 +70,7 @@ def _connect_those_here(root: Path, prompt: str, options: ConnectOptions) -> int
         except DeepWorkError as error:
             say_error(error)
             failed = True
-    if chosen:
+    if chosen or any(state.word == "connected" for state in states):
         say_text(f"\nNext: ask your agent: {prompt}")
     elif found:
         lines = "\n".join(f"  deepwork connect {name}" for name in found)
