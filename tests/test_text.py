@@ -6,8 +6,9 @@ import sys
 import unicodedata
 
 import pytest
+import yaml
 
-from deepwork.text import is_blank, labelled, nearest, one_line, quoted, quoted_lines, visible, visible_lines
+from deepwork.text import is_blank, labelled, nearest, one_line, quoted, quoted_lines, visible, visible_lines, yaml_text
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,17 @@ def test_a_name_that_resembles_none_is_answered_with_some_of_the_valid_ones():
     assert nearest("zzz", ["b", "a"]) == "; valid: a, b"
     assert nearest("zzz", []) == ""
     assert nearest("zzz", [f"n{number:03}" for number in range(100)]).endswith("n019, …")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("plain", "a/b-c.md", "True", "NO", "on", "null", "y", "", " ", "1.0", "a b", "a: b", "#x", "- x", "é", "ü😀"),
+        *('"', "\\", "it's", "{a, b}", "line\nend", "\x1b", "\u2028", "\x85", "\ufeff"),
+    ],
+    ids=ascii,
+)
+def test_yaml_reads_back_what_was_written_as_a_value_a_key_and_in_brackets(text):
+    written = yaml_text(text)
+    assert yaml.safe_load(f"{{{written}: [{written}, {written}]}}") == {text: [text, text]}
+    assert yaml.safe_load(f"{written}: {written}") == {text: text}

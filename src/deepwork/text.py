@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,10 @@ _ESCAPED_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\U0001d159")
 # Control and format characters, separators, and marks that stand on another character.
 _UNSEEN_CLASSES = frozenset("CZM")
+
+# What YAML reads as text without quotes, also within brackets, unless it is one of the words for other values.
+_PLAIN_YAML = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_YAML_WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
 MAX_NAME = 100
 MAX_LISTED = 20
@@ -88,6 +93,14 @@ def one_line(text: str, limit: int = MAX_LINE) -> str:
 def quoted(value: object, limit: int = MAX_VALUE) -> str:
     """Return a value as Python writes it, so that it is one line and its ends can be seen; a long one is cut."""
     return repr(shorten(value, limit)) if isinstance(value, str) else shorten(repr(value), limit)
+
+
+def yaml_text(text: str) -> str:
+    """Return a text as one line of YAML that is read as this text, in brackets and as a key too."""
+    if _PLAIN_YAML.fullmatch(text) and text.lower() not in _YAML_WORDS:
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{"".join(char if char.isprintable() else f"{chr(92)}U{ord(char):08x}" for char in escaped)}"'
 
 
 def is_blank(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import textwrap
 import time
 from pathlib import Path
 
@@ -114,6 +115,24 @@ def test_huge_instructions_are_a_warning(write_example, project, findings):
     folder = write_example("steps: [{id: write}]\n")
     project.write(folder / "steps/write.md", "word " * 5000)
     assert [(finding["rule"], finding["level"]) for finding in findings()] == [("huge-instructions", "warning")]
+
+
+def test_an_input_that_one_of_several_workflows_never_writes_is_found(write_example, findings):
+    job = """
+    workflows: [{name: all, steps: [write, send]}, {name: again, steps: [send]}]
+    steps: [{id: write}, {id: send, dependencies: [write], inputs: [{file: write.md, from_step: write}]}]
+    """
+    write_example(textwrap.dedent(job))
+    [finding] = findings()
+    assert finding["rule"] == "read-before-written"
+    assert finding["message"].endswith("which workflow 'again' does not have")
+
+
+def test_json_and_sarif_exclude_each_other(write_example, run):
+    write_example("steps: [{id: write}]")
+    ended = run("jobs", "check", "--json", "--sarif")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "Choose one of --json and --sarif." in ended.stderr
 
 
 def test_info_is_printed_when_asked_for(write_example, invoke):

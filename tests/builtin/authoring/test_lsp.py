@@ -183,7 +183,10 @@ def applied(text, edits):
     return "".join(lines)
 
 
-@pytest.mark.parametrize(("name", "new"), [("collect", "gather"), ("collect.md", "all: of it.md")])
+@pytest.mark.parametrize(
+    ("name", "new"),
+    [("collect", "gather"), ("collect", "true"), ("collect.md", "all: of it.md"), ("collect.md", "null")],
+)
 def test_rename_changes_the_job_its_tests_and_its_routes(name, new, demo, file, invoke):
     with editing(demo.root) as editor:
         editor.open(file)

@@ -62,8 +62,11 @@ def test_every_fault_is_found_by_the_linter(demo, survey):
 
 
 def test_a_survivor_names_its_place_and_a_test_that_kills_it(demo, survey, invoke):
+    there = demo.jobs / "demo/criterion_loosened_1.test.yml"
+    demo.write(there, TEST)
     survivors = survey("demo")["survivors"]
     assert len(survivors) > 3
+    assert len({survivor["into"] for survivor in survivors} - {str(there)}) == len(survivors)
     lines = (demo.jobs / "demo/job.yml").read_text().splitlines()
     for survivor in survivors:
         assert sorted(survivor) == ["after", "file", "into", "kind", "line", "message", "operator", "paste"]
@@ -85,6 +88,20 @@ def test_a_mutant_that_a_test_notices_does_not_survive(demo, survey):
     assert loosened in survivors()
     demo.write(".deepwork/jobs/demo/main.test.yml", f'{TEST}start: {{reads: "Is it good?"}}\n')
     assert loosened not in survivors()
+
+
+def test_names_that_yaml_reads_as_other_values_stand_in_quotes(project, survey):
+    project.write_job("on", [step("yes", reviews=[review("yes.md")]), step("no")], {"null": ["yes", "no"]})
+    survivors = survey("on")["survivors"]
+    assert survivors
+    for survivor in survivors:
+        assert 'job: "on"\nworkflow: "null"\n' in survivor["paste"]
+
+
+def test_the_sums_have_the_same_keys_whatever_they_are(demo, survey):
+    (demo.jobs / "demo/main.test.yml").unlink()
+    report = survey("demo")
+    assert [[*report[kind]] for kind in ("faults", "changes")] == [["mutants", "lint", "tests"]] * 2
 
 
 def test_a_red_test_ends_it(demo, invoke):

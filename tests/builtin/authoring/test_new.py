@@ -65,6 +65,29 @@ def test_the_items_of_a_list_become_steps(project, make_job, invoke):
     ]
 
 
+def test_names_that_yaml_reads_as_other_values_and_very_long_words_are_taken(project, make_job):
+    make_job("null", "--summary", "Yes", "--step", "true:no", "--step", "on:1.0", "--step", "off:null")
+    project.write("words.md", f"- No\n- x 2\n- x\n- x\n- {'word' * 200}\n")
+    make_job("on", "--from", "words.md")
+    make_job("yes", "--from", "release")
+
+
+def test_at_a_terminal_a_step_that_is_wrong_is_asked_for_again(project, invoke):
+    answers = "nothing\nReport the week\ndraft\ndraft:report.md\ndraft:other.md\nsend:sent.md\n\n"
+    ended = invoke("jobs", "new", "weekly", answer=answers)
+    assert ended.code == 0
+    assert "'draft' is not ID:OUTPUT" in ended.out + ended.err
+    assert "a step id is used twice: draft, draft" in ended.out + ended.err
+    assert json.loads(invoke("jobs", "check", "weekly", "--json").out)["findings"] == []
+
+
+def test_nothing_is_left_of_a_job_that_cannot_be_written(project, invoke):
+    ended = invoke("jobs", "new", "mine", "--summary", "x", "--step", f"a{'b' * 300}:out.md")
+    assert ended.code == 1
+    assert "cannot be written" in ended.err
+    assert not (project.jobs / "mine").exists()
+
+
 def test_at_a_terminal_it_asks(project, invoke):
     answers = "nothing\nReport the week\ndraft:report.md\nsend:sent.md\n\n"
     assert invoke("jobs", "new", "weekly", answer=answers).code == 0
@@ -80,6 +103,7 @@ def test_at_a_terminal_it_asks(project, invoke):
         (["mine", "--summary", "x"], "Give --from, or --summary and at least one --step"),
         (["mine", "--summary", "x", "--step", "draft"], "'draft' is not ID:OUTPUT"),
         (["mine", "--summary", "x", "--step", "a:x", "--step", "a:y"], "a step id is used twice: a, a"),
+        (["mine", "--from", "release", "--step", "a:x"], "Choose one of --from and --step."),
     ],
 )
 def test_wrong_usage_creates_nothing(arguments, says, run, project):

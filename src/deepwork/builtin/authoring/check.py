@@ -34,6 +34,8 @@ def check(paths: tuple[Path, ...], root: str, as_json: bool, as_sarif: bool, wit
 
     Prints `file:line: message` for every error and warning, and exits with 1 if there are errors.
     """
+    if as_json and as_sarif:
+        raise click.UsageError("Choose one of --json and --sarif.")
     folder = project_folder(root)
     by_job = {job_dir: lint(job_dir) for job_dir in job_folders(paths, folder)}
     findings = [finding for of_job in by_job.values() for finding in of_job]

@@ -328,7 +328,9 @@ class Conversation:
     ) -> None:
         subject = "the start" if place == ("start",) else f"step {self._test.steps[int(place[1])].step!r}"
         self._contains(subject, "what the agent reads", expected.reads, reply_text(reply), *place, "reads")
-        self._contains(subject, "the notices", expected.notices, "\n".join(reply.notices), *place, "notices")
+        self._contains(
+            subject, "the text of the notices", expected.notices, "\n".join(reply.notices), *place, "notices"
+        )
 
     def _contains(self, subject: str, what: str, texts: Iterable[str], whole: str, *place: str | int) -> None:
         normal = " ".join(whole.split())

@@ -132,16 +132,15 @@ def _structure(job: JobFile, document: Document) -> Iterator[Problem]:
 
 
 def _absent_inputs(job: JobFile, document: Document) -> Iterator[Problem]:
-    """Yield the inputs whose source step is in no workflow of their own step."""
-    workflows_of: dict[str, set[str]] = {}
-    for workflow in job.workflows:
-        for step_id in workflow.step_ids:
-            workflows_of.setdefault(step_id, set()).add(workflow.name)
+    """Yield the inputs whose source step is not in a workflow of their own step."""
+    workflows = {workflow.name: {*workflow.step_ids} for workflow in job.workflows}
     for index, step in enumerate(job.steps):
-        own = workflows_of.get(step.id, set())
         for position, item in enumerate(step.inputs):
-            if isinstance(item, FileInput) and own and own.isdisjoint(workflows_of.get(item.from_step, ())):
-                text = f"step {step.id!r} reads {item.file!r} of {item.from_step!r}, which workflow {min(own)!r} "
+            if not isinstance(item, FileInput):
+                continue
+            without = [name for name, ids in workflows.items() if step.id in ids and item.from_step not in ids]
+            if without:
+                text = f"step {step.id!r} reads {item.file!r} of {item.from_step!r}, which workflow {without[0]!r} "
                 line = document.line("steps", index, "inputs", position)
                 yield Problem(f"{text}does not have", line, rule="read-before-written")
 

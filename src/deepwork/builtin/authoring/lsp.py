@@ -29,6 +29,7 @@ from deepwork.errors import DeepWorkError, PathRefused
 from deepwork.foreign import forget_ended
 from deepwork.models.jobs import FILE_NAME, MAX_INSTRUCTIONS
 from deepwork.paths.paths import read_regular
+from deepwork.text import yaml_text
 
 if TYPE_CHECKING:
     from pygls.workspace import TextDocument
@@ -295,7 +296,7 @@ class JobServer:
         self._check_new(symbol, new, definitions)
         config = job_dir.parent.parent / "config.yml"
         files = [job_dir / FILE_NAME, *files_in([job_dir]), *([config] if config.is_file() else [])]
-        written = new if re.fullmatch(r"[A-Za-z][\w./-]*", new) else _quoted(new)
+        written = yaml_text(new)
         changes: dict[str, list[lsp.TextEdit]] = {}
         for file in files:
             for item in self.uses(file, job_dir, now=True):
@@ -357,10 +358,6 @@ def job_dir_of(path: Path) -> Path | None:
 def _whole_line(line: int | None) -> lsp.Range:
     number = max((line or 1) - 1, 0)
     return lsp.Range(lsp.Position(number, 0), lsp.Position(number + 1, 0))
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _enclosing_keys(above: list[str], before: str) -> list[str]:

@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import click
 
 from deepwork.api import Job, Report, Workflow, parse_job
 from deepwork.builtin.authoring.findings import JobFinding
-from deepwork.builtin.authoring.job_tests import JobTestBench, JobTestResult, files_in, read_test
+from deepwork.builtin.authoring.job_tests import SUFFIX, JobTestBench, JobTestResult, files_in, read_test
 from deepwork.builtin.authoring.lint import lint
 from deepwork.builtin.authoring.operators import Data, Mutant, Mutants
 from deepwork.builtin.authoring.places import job_folders, load_job, project_folder
@@ -31,6 +32,7 @@ from deepwork.errors import ConfigError, JobLoadError, ToolError
 from deepwork.models.job_tests import JobTest
 from deepwork.models.jobs import FILE_NAME
 from deepwork.paths.private_folders import private_folder
+from deepwork.text import yaml_text
 
 # What differs from one session to the next, so that no test can expect it.
 VOLATILE = {"session_id", "job_dir", "branch_name", "stack"}
@@ -68,9 +70,9 @@ class Survey:
     def mutants(self) -> int:
         return sum(score.mutants for of_kind in self.scores.values() for score in of_kind.values())
 
-    def total(self, kind: str) -> Counter[str]:
+    def total(self, kind: str) -> dict[str, int]:
         """Return the sums of one kind."""
-        return sum((Counter(vars(score)) for score in self.scores[kind].values()), Counter())
+        return {key: sum(vars(score)[key] for score in self.scores[kind].values()) for key in vars(Score())}
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -83,8 +85,8 @@ class Survey:
             "survivors": self.survivors,
             "equivalent": self.equivalent,
             "untried": self.untried,
-            "faults": dict(self.total("fault")),
-            "changes": dict(self.total("change")),
+            "faults": self.total("fault"),
+            "changes": self.total("change"),
             "operators": operators,
         }
 
@@ -146,7 +148,7 @@ async def survey_job(job_dir: Path, root: Path, survey: Survey) -> None:
                 if paste is None:
                     survey.equivalent += 1
                     continue
-                survey.survivors.append(bench.survivor(mutant, paste, len(survey.survivors)))
+                survey.survivors.append(bench.survivor(mutant, paste, survey.survivors))
             score = survey.scores[mutant.kind].setdefault(mutant.operator, Score())
             score.mutants += 1
             score.lint += noticed[0]
@@ -243,9 +245,10 @@ class MutationBench:
                             return text
         return None
 
-    def survivor(self, mutant: Mutant, paste: str, number: int) -> dict[str, Any]:
-        """Describe an unnoticed mutant, with the test that kills it."""
-        into = self._job_dir / f"{mutant.operator}_{number + 1}.test.yml"
+    def survivor(self, mutant: Mutant, paste: str, earlier: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Describe an unnoticed mutant, with the test that kills it, in a file that there is not."""
+        files = (self._job_dir / f"{mutant.operator}_{number}{SUFFIX}" for number in count(len(earlier) + 1))
+        into = next(file for file in files if not os.path.lexists(file))
         return {
             "kind": mutant.kind,
             "operator": mutant.operator,
@@ -396,7 +399,7 @@ def _test_text(job: Job, workflow: Workflow, number: int, phrase: str) -> str:
     """Write a test that plays a workflow and expects a phrase in one reply."""
     steps = {step.id: step for step in job.definition.steps}
     quoted = json.dumps(phrase, ensure_ascii=False)
-    lines = ["version: 1", f"job: {job.name}", f"workflow: {workflow.name}"]
+    lines = ["version: 1", f"job: {yaml_text(job.name)}", f"workflow: {yaml_text(workflow.name)}"]
     if number == 0:
         lines.append(f"start: {{reads: [{quoted}]}}")
     lines.append("steps:")
@@ -405,7 +408,7 @@ def _test_text(job: Job, workflow: Workflow, number: int, phrase: str) -> str:
         for name, output in steps[step_id].outputs.items():
             value = _value(name, output.type, step_id)
             outputs[name] = dict.fromkeys([value] if isinstance(value, str) else value, "text")
-        lines += [f"  - step: {step_id}", f"    outputs: {json.dumps(outputs, ensure_ascii=False)}"]
+        lines += [f"  - step: {yaml_text(step_id)}", f"    outputs: {json.dumps(outputs, ensure_ascii=False)}"]
         if position == number:
             lines.append(f"    expect: {{reads: [{quoted}]}}")
     return "\n".join([*lines, ""])

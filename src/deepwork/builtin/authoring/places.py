@@ -53,7 +53,7 @@ def named_folder(path: Path, root: Path) -> Path:
     names = [entry.name for entry in os.scandir(jobs) if entry.is_dir()] if jobs.is_dir() else []
     raise ConfigError(
         f"{str(path)!r} is neither a path nor a job of the project{nearest(str(path), names)}",
-        hint="Give job folders, job.yml files or names of the project's jobs; without any, all are checked.",
+        hint="Give a job's folder, its job.yml, or the name of a job.",
     )
 
 
