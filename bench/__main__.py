@@ -19,14 +19,13 @@ from bench.claims import measure_claims
 from bench.client import ContestantError, Era
 from bench.contestants import OURS, Contestant, Launcher
 from bench.databases import on_databases
-from bench.growth import measure_growth
 from bench.imports import measure_imports
 from bench.machine import IN_MEMORY, facts, file_system, load
 from bench.measure import Run, Sizes
 from bench.ours import measure_orchestration, measure_tokens
 from bench.release import earlier, keep_as_release
 from bench.report import FORMAT, Results, lines, results, slower, write_report
-from bench.scale import measure_crowd, measure_listing, measure_sessions
+from bench.scale import measure_crowd, measure_growth, measure_listing, measure_sessions
 from bench.start import measure_memory, measure_start
 
 EARLIER = "0.9.3"
@@ -88,7 +87,7 @@ class ContestantType(click.ParamType[Contestant]):
     help="Make the projects in here; it has to be on a disk (default: the system's folder for temporary files).",
 )
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results there.")
-@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with plots there.")
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page there.")
 @click.option("--release", metavar="VERSION", help=f"Measure an earlier release too, such as {EARLIER}.")
 @click.option("--keep-as", metavar="NAME", help="Keep the ratios in bench/last_release.json, as those of this release.")
 @click.option("--check", is_flag=True, help="Fail if a ratio of processor time is much larger than the recorded one.")

@@ -24,14 +24,14 @@ class Timed:
     finish_cpu: list[float] = field(default_factory=list)
 
 
-def lead(server: Server, timed: Timed, *, job: str = JOB, steps: int = STEPS) -> None:
+def lead(server: Server, timed: Timed) -> None:
     """Start a workflow and finish all of its steps, one call after the other."""
-    started = server.start_workflow(job)
+    started = server.start_workflow(JOB)
     timed.start.append(started.answer.seconds * 1000)
     before = server.process.cpu()
-    for step_id in step_ids(steps):
+    for step_id in step_ids():
         timed.finish.append(server.finish(started.session_id, step_id).seconds * 1000)
-    timed.finish_cpu.append((server.process.cpu() - before) * 1000 / steps)
+    timed.finish_cpu.append((server.process.cpu() - before) * 1000 / STEPS)
 
 
 def measure_steps(run: Run) -> None:

@@ -27,8 +27,8 @@ class Goal:
 class Figure:
     """Something that is measured of each contestant and compared with something measured beside it.
 
-    Figures without a goal explain the others. `{jobs}`, `{calls}` and `{edits}` are filled in with the sizes of the
-    run.
+    Figures without a goal explain the others. `{jobs}`, `{sessions}`, `{calls}` and `{edits}` are filled in with the
+    sizes of the run.
 
     Attributes:
         stores: Goals for servers with their sessions in a database, by the name of the contestant.
@@ -79,21 +79,12 @@ FIGURES = (
     Figure("step.start", "`start_workflow`, 18 steps, durable, p50", "ms", DURABLE, at_most(1.15)),
     Figure("step.finish", "`finished_step`, 18 steps, durable, p50", "ms", DURABLE, at_most(1.15)),
     Figure("step.cpu", "`finished_step`, 18 steps, processor time", "ms CPU", "FLOOR's call"),
-    Figure(
-        "flight.8",
-        "`finished_step` per second, 8 in flight",
-        "/s",
-        "FLOOR's calls/s",
-        at_least(0.6),
-        stores=IN_DATABASES,
-    ),
-    Figure(
-        "flight.32",
-        "`finished_step` per second, 32 in flight",
-        "/s",
-        "FLOOR's calls/s",
-        at_least(0.6),
-        stores=IN_DATABASES,
+    *(
+        Figure(key, title, "/s", "FLOOR's calls/s", at_least(0.6), stores=IN_DATABASES)
+        for key, title in (
+            ("flight.8", "`finished_step` per second, 8 in flight"),
+            ("flight.32", "`finished_step` per second, 32 in flight"),
+        )
     ),
     Figure("flight.32.cpu", "`finished_step`, 32 in flight, processor time", "ms CPU", "one at a time", at_most(1.3)),
     Figure("flight.http", "`finished_step` per second, 8 connections", "/s", "FLOOR over HTTP", at_least(0.5)),
@@ -122,8 +113,8 @@ FIGURES = (
         "`deepwork --version`",
         at_most(3),
     ),
-    Figure("growth.jobs", "`finished_step`, most jobs of the curve", "ms", "fewest", at_most(1.1)),
-    Figure("growth.sessions", "`finished_step`, most sessions of the curve", "ms", "fewest", at_most(1.1)),
+    Figure("growth.jobs", "`finished_step` beside {jobs:,} jobs", "ms", "beside one", at_most(1.1)),
+    Figure("growth.sessions", "`finished_step` beside {sessions:,} sessions", "ms", "beside two", at_most(1.1)),
     Figure(
         "claims",
         "claimed and completed per second, 8 servers of 8 agents",

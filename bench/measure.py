@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,15 +74,6 @@ def _compared(figure: Figure, measured: float, baseline: float) -> float:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """How calls grow with one thing: for each tool the median seconds at each size."""
-
-    axis: str
-    sizes: list[int]
-    lines: dict[str, list[Spread]]
-
-
-@dataclass(frozen=True)
 class Sizes:
     """How much there is in the projects, and how much is called."""
 
@@ -95,31 +86,16 @@ class Sizes:
     items: int = 2_000
     servers: int = 8
     agents: int = 8
-    curves: Mapping[str, tuple[int, ...]] = field(
-        default_factory=lambda: {
-            "jobs": (1, 10, 100, 1000),
-            "sessions": (2, 10, 100, 500, 2200),
-            "steps": (3, 18, 60, 180),
-            "depth": (1, 4, 16, 48),
-            "history": (1, 100, 1000, 5000),
-        }
-    )
 
     @staticmethod
     def quick() -> Sizes:
         """Return about a tenth, to see that everything works."""
-        curves = {
-            "jobs": (1, 10, 100),
-            "sessions": (2, 10, 100),
-            "steps": (3, 18, 36),
-            "depth": (1, 4, 8),
-            "history": (1, 100, 500),
-        }
-        return Sizes(100, 200, 20, 500, 6, 200, 60, 2, 2, curves)
+        return Sizes(100, 200, 20, 500, 6, 200, 60, 2, 2)
 
     def fill(self, title: str) -> str:
         """Put the sizes into a title."""
-        return title.format(jobs=self.jobs, calls=self.calls, edits=self.edits)
+        sessions = self.finished + self.active
+        return title.format(jobs=self.jobs, sessions=sessions, calls=self.calls, edits=self.edits)
 
 
 @dataclass
@@ -132,7 +108,6 @@ class Run:
     sizes: Sizes
     repeats: int
     pairs: dict[tuple[str, str], list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
-    curves: list[Curve] = field(default_factory=list)
     leading: set[str] = field(default_factory=set)
     databases: Sequence[Contestant] = ()
     imports: dict[str, list[tuple[str, float]]] = field(default_factory=dict)

@@ -15,7 +15,6 @@ import anyio
 from bench.contestants import OURS, Launcher
 from deepwork.api import Session, SessionStatus, Workspace
 from deepwork.builtin.json_store import JsonStore
-from deepwork.models.history import HistoryEntry
 from deepwork.testing import DeepworkProject, step
 
 STEPS = 18
@@ -24,15 +23,15 @@ WIDE_JOB = "job_0000"
 INSTRUCTIONS = "Read what is there. Write down what you have found, with the places where you have found it.\n" * 8
 
 
-def step_ids(count: int = STEPS) -> list[str]:
+def step_ids() -> list[str]:
     """Name the steps of the long job."""
-    return [f"s{number:03}" for number in range(1, count + 1)]
+    return [f"s{number:03}" for number in range(1, STEPS + 1)]
 
 
-def make_project(root: Path, *, steps: int = STEPS) -> Path:
-    """Make a project with one job whose one workflow has so many steps, and all files that its steps put out."""
+def make_project(root: Path) -> Path:
+    """Make a project with one job of one workflow, and all files that its steps put out."""
     project = DeepworkProject(root)
-    ids = step_ids(steps)
+    ids = step_ids()
     project.write_job(JOB, [step(step_id) for step_id in ids])
     for step_id in ids:
         project.write(project.jobs / JOB / "steps" / f"{step_id}.md", INSTRUCTIONS)
@@ -77,22 +76,6 @@ def add_sessions(root: Path, launcher: Launcher, *, finished: int, active: int) 
                     await store.save(_aged(original, number), expected=None)
 
     anyio.run(copy)
-
-
-def lengthen_history(root: Path, session_id: str, length: int) -> None:
-    """Add so many entries to the history of a session."""
-
-    async def lengthen() -> None:
-        async with JsonStore(Workspace(root)) as store:
-            session = await store.load(session_id)
-            assert session
-            entry = HistoryEntry(
-                at=session.started_at, kind="infrastructure", step_id="s001", detail={"why": "timeout"}
-            )
-            longer = session.model_copy(update={"history": [*session.history, *[entry] * (length - 1)]})
-            await store.save(longer, expected=session.revision)
-
-    anyio.run(lengthen)
 
 
 def _aged(original: Session, hours: int) -> Session:

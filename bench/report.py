@@ -1,4 +1,4 @@
-"""What a run has given: as JSON, and as a page with plots."""
+"""What a run has given: as JSON, as a table, and as a page."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from typing import Any
 from bench.contestants import COMMAND, OURS
 from bench.goals import MARGIN, RECORDED
 from bench.machine import IN_MEMORY
-from bench.measure import Curve, Row, Run
-from bench.plots import plot_curve, plot_goals
+from bench.measure import Row, Run
 from bench.release import last_release
 
-FORMAT = 2
+FORMAT = 3
 NOTES = Path(__file__).with_name("notes.md")
-
-TITLES = {
-    "jobs": "With jobs",
-    "sessions": "With sessions",
-    "steps": "With the steps of the workflow",
-    "depth": "With the depth of the stack",
-    "history": "With the length of the session's history",
-}
 
 Results = dict[str, Any]
 
@@ -40,8 +31,6 @@ written by hand, in `bench/notes.md`.
 ## Results
 
 {goals}
-
-![Each figure as a share of its goal](images/bench-goals.svg)
 
 A ratio is taken in each round by itself. The table shows the median of the rounds, and in brackets the quartiles
 between which half of the rounds lie.
@@ -64,13 +53,6 @@ The milliseconds of each package itself when `tools/list` is answered, as `pytho
 imports slower. FLOOR shows what FastMCP costs alone.
 
 {imports}
-
-## How calls grow
-
-What an agent waits for may grow with what the call touches: `get_workflows` lists all jobs, and every save writes the
-whole session with its steps and its history. It may not grow with anything else. These curves are of {grown}.
-
-{curves}
 
 ## Measure again
 
@@ -122,7 +104,6 @@ def results(run: Run, *, command: str, machine: dict[str, str]) -> Results:
             for contestant in [*run.contestants, *run.databases]
         ],
         "figures": [_figure(run, row) for row in run.rows()],
-        "curves": [_curve(curve) for curve in run.curves],
         "imports": run.imports,
     }
 
@@ -141,10 +122,6 @@ def _figure(run: Run, row: Row) -> dict[str, Any]:
         "rounds": row.rounds,
         "reached": row.reached,
     }
-
-
-def _curve(curve: Curve) -> dict[str, Any]:
-    return asdict(curve)
 
 
 def lines(measurements: Results) -> list[str]:
@@ -191,18 +168,8 @@ def slower(measurements: Results) -> list[str]:
 
 
 def write_report(measurements: Results, page: Path) -> None:
-    """Write the page, and its plots into the folder `images` beside it."""
-    images = page.parent / "images"
-    images.mkdir(parents=True, exist_ok=True)
+    """Write the page."""
     with_goal = [row for row in measurements["figures"] if row["goal"]]
-    (images / "bench-goals.svg").write_text(plot_goals(with_goal))
-    sections = []
-    for curve in measurements["curves"]:
-        name = f"bench-growth-{curve['axis']}.svg"
-        (images / name).write_text(plot_curve(curve))
-        sections.append(
-            f"### {TITLES[curve['axis']]}\n\n![Calls by {curve['axis']}](images/{name})\n\n{_points(curve)}"
-        )
     page.write_text(
         PAGE.format(
             goals=_table(with_goal),
@@ -211,8 +178,6 @@ def write_report(measurements: Results, page: Path) -> None:
             or "Not measured in this run.",
             notes=NOTES.read_text().strip(),
             others=_table([row for row in measurements["figures"] if not row["goal"]]),
-            grown=f"`{measurements['contestants'][0]['command']}`",
-            curves="\n\n".join(sections),
             command=measurements["command"],
             rounds=measurements["settings"]["rounds"],
             era=measurements["settings"]["era"],
@@ -271,16 +236,6 @@ def _cells(row: Results, release: Mapping[str, float]) -> list[str]:
         _goal(row),
         {True: "reached", False: "missed", None: ""}[row["reached"]],
     ]
-
-
-def _points(curve: Results) -> str:
-    """Show the medians of a curve as a table."""
-    head = f"| {curve['axis']} | {' | '.join(f'{size:,}' for size in curve['sizes'])} |"
-    rows = [
-        f"| `{tool}`, ms | {' | '.join(_number(spread['median']) for spread in line)} |"
-        for tool, line in curve["lines"].items()
-    ]
-    return "\n".join([head, f"|---|{'--:|' * len(curve['sizes'])}", *rows])
 
 
 def _compared(value: float, *, is_ratio: bool) -> str:

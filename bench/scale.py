@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import yaml
 
 from bench.calls import SESSIONS_A_ROUND, Timed, lead
 from bench.client import Answer, Cost
-from bench.contestants import COMMAND, Server, answering
+from bench.contestants import COMMAND, Contestant, Server, answering
 from bench.measure import Run, p50
 from bench.projects import add_jobs, add_sessions, copied, make_project
 
@@ -23,9 +24,18 @@ def crowded(run: Run) -> Path:
     """Return the project with everything in it, made once a run."""
     root = run.folder / "crowded"
     if not root.exists():
-        make_project(root)
-        add_jobs(root, run.sizes.jobs - 1)
-        add_sessions(root, run.launcher, finished=run.sizes.finished, active=run.sizes.active)
+        _with_many_sessions(run, _with_many_jobs(run, root))
+    return root
+
+
+def _with_many_jobs(run: Run, root: Path) -> Path:
+    make_project(root)
+    add_jobs(root, run.sizes.jobs - 1)
+    return root
+
+
+def _with_many_sessions(run: Run, root: Path) -> Path:
+    add_sessions(root, run.launcher, finished=run.sizes.finished, active=run.sizes.active)
     return root
 
 
@@ -34,8 +44,7 @@ def measure_listing(run: Run) -> None:
     contestants = run.piped(leading=True)
     if not contestants:
         return
-    project = make_project(run.folder / "listing")
-    add_jobs(project, run.sizes.jobs - 1)
+    project = _with_many_jobs(run, run.folder / "listing")
     with ExitStack() as ended:
         answer = run.folder / "answer.json"
         server = ended.enter_context(run.launcher.started(contestants[0], project))
@@ -79,27 +88,51 @@ def _parse(project: Path) -> Cost:
 
 def measure_crowd(run: Run) -> None:
     """Compare calls in a crowded project with the same calls in an empty one."""
-    contestants = run.piped(leading=True)
-    if not contestants:
-        return
+    if contestants := run.piped(leading=True):
+        empty = make_project(run.folder / "empty")
+        for contestant, few, many in _led_in_both(run, "crowded project", contestants, (empty, crowded(run))):
+            run.add("crowd.start", contestant, p50(many.start), p50(few.start))
+            run.add("crowd.finish", contestant, p50(many.finish), p50(few.finish))
+            run.add("crowd.cpu", contestant, p50(many.finish_cpu), p50(few.finish_cpu))
+
+
+def measure_growth(run: Run) -> None:
+    """Compare `finished_step` beside many jobs, and beside many sessions, with the same beside hardly any.
+
+    It is of the first contestant that leads workflows.
+    """
+    if contestants := run.piped(leading=True)[:1]:
+        one_job, two_sessions, many_sessions = (
+            make_project(run.folder / name) for name in ("one-job", "two-sessions", "many-sessions")
+        )
+        add_sessions(two_sessions, run.launcher, finished=1, active=1)
+        pairs = {
+            "jobs": (one_job, _with_many_jobs(run, run.folder / "many-jobs")),
+            "sessions": (two_sessions, _with_many_sessions(run, many_sessions)),
+        }
+        for axis, projects in pairs.items():
+            for contestant, few, many in _led_in_both(run, f"growth with {axis}", contestants, projects):
+                run.add(f"growth.{axis}", contestant, p50(many.finish), p50(few.finish))
+
+
+def _led_in_both(
+    run: Run, subject: str, contestants: Sequence[Contestant], projects: tuple[Path, Path]
+) -> Iterator[tuple[Contestant, Timed, Timed]]:
+    """Yield in each round what calls have taken in copies of two projects."""
     with ExitStack() as ended:
         servers = []
         for contestant in contestants:
-            empty = make_project(run.folder / f"empty-{contestant.name}")
-            full = copied(crowded(run), f"crowded-{contestant.name}")
-            in_empty, in_full = (
-                ended.enter_context(run.launcher.started(contestant, project)) for project in (empty, full)
+            copies = [copied(project, f"{project.name}-{contestant.name}") for project in projects]
+            servers.append(
+                (contestant, [ended.enter_context(run.launcher.started(contestant, copy)) for copy in copies])
             )
-            servers.append((contestant, in_empty, in_full))
-        for _ in run.rounds("crowded project"):
-            for contestant, in_empty, in_full in servers:
-                alone, beside = Timed(), Timed()
+        for _ in run.rounds(subject):
+            for contestant, (in_first, in_second) in servers:
+                first, second = Timed(), Timed()
                 for _ in range(SESSIONS_A_ROUND):
-                    lead(in_empty, alone)
-                    lead(in_full, beside)
-                run.add("crowd.start", contestant, p50(beside.start), p50(alone.start))
-                run.add("crowd.finish", contestant, p50(beside.finish), p50(alone.finish))
-                run.add("crowd.cpu", contestant, p50(beside.finish_cpu), p50(alone.finish_cpu))
+                    lead(in_first, first)
+                    lead(in_second, second)
+                yield contestant, first, second
 
 
 def measure_sessions(run: Run) -> None:

@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from bench.contestants import FLOOR, Contestant, Server
 from bench.measure import Run
 from bench.projects import JOB, make_project, step_ids
 
 
-@dataclass(frozen=True)
-class Life:
-    """A server that was started, asked for its tools and ended; milliseconds and MiB."""
-
-    ready: float
-    ready_cpu: float
-    mib: float
-    exit: float
-    exit_cpu: float
-
-
 def measure_start(run: Run) -> None:
     """Start and end each contestant in turn."""
     project = make_project(run.folder / "start")
 
-    def live(contestant: Contestant) -> Life:
+    def live(contestant: Contestant) -> dict[str, float]:
         with run.launcher.started(contestant, project) as server:
             ended = server.process.end()
-            return Life(
-                server.ready_wall * 1000,
-                server.ready_cpu * 1000,
-                server.ready_mib,
-                ended.wall * 1000,
-                ended.cpu * 1000,
-            )
+            return {
+                "start": server.ready_wall * 1000,
+                "start.cpu": server.ready_cpu * 1000,
+                "memory.start": server.ready_mib,
+                "exit": ended.wall * 1000,
+                "exit.cpu": ended.cpu * 1000,
+            }
 
     for _ in run.rounds("start and exit"):
         floor = live(FLOOR)
         for contestant in run.piped():
-            life = live(contestant)
-            run.add("start", contestant, life.ready, floor.ready)
-            run.add("start.cpu", contestant, life.ready_cpu, floor.ready_cpu)
-            run.add("memory.start", contestant, life.mib, floor.mib)
-            run.add("exit", contestant, life.exit, floor.exit)
-            run.add("exit.cpu", contestant, life.exit_cpu, floor.exit_cpu)
+            for key, value in live(contestant).items():
+                run.add(key, contestant, value, floor[key])
 
 
 def measure_memory(run: Run) -> None:

@@ -105,14 +105,12 @@ def measured(tmp_path):
     from bench.client import Era
     from bench.contestants import OURS, Contestant, Launcher
     from bench.goals import FIGURES
-    from bench.measure import Curve, Run, Sizes, Spread
+    from bench.measure import Run, Sizes
     from bench.report import results
 
     release = Contestant("0.9.3", f"{tmp_path}/release-0.9.3/bin/deepwork serve --path {{project}}")
     run = Run(tmp_path, [*OURS, release], Launcher(tmp_path, Era.STATELESS), Sizes(), 3)
     for figure in FIGURES:
         run.pairs[figure.key, "deepwork"] = [(2.0, 4.0), (3.0, 4.0), (2.5, 5.0)]
-    for axis, sizes in run.sizes.curves.items():
-        run.curves.append(Curve(axis, [*sizes], {"finished_step": [Spread(2.0, 1.5, 2.5)] * len(sizes)}))
     facts = results(run, command="python -m bench", machine={"processor": "2 x any", "file system": "ext4"})
     return json.loads(json.dumps(facts))
