@@ -11,14 +11,16 @@ from pathlib import Path
 
 from bench.client import ContestantError, resident_mib
 from bench.contestants import Contestant
-from bench.corpus import write_corpus
-from bench.editor import Editor, editing
 from bench.measure import Run, p95
 from deepwork.builtin.authoring.lint import LintedJob
 from deepwork.builtin.authoring.new import EXAMPLE_NAMES, EXAMPLES
 from deepwork.builtin.authoring.test_command import run_tests
 from deepwork.testing import review, step
 from deepwork.testing.project import DeepworkProject
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from job_corpus import write_corpus  # type: ignore[import-not-found]  # found by the line above
+from lsp_editor import Editor, editing  # type: ignore[import-not-found]
 
 SEED = 35
 JOBS = 100

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from bench.corpus import write_corpus
+
+from job_corpus import write_corpus
 
 SMALLEST: dict[str, Any] = {
     "version": "1.0.0",

@@ -16,11 +16,11 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from bench.editor import Editor, editing
 
 from deepwork.builtin.authoring.lint import LintedJob
 from deepwork.builtin.authoring.new import EXAMPLE_NAMES, EXAMPLES
 from deepwork.testing import review, step
+from lsp_editor import Editor, editing
 
 pytest.importorskip("pygls")
 

@@ -1,4 +1,4 @@
-"""The jobs of `tests/data/corpus`, written out: `python -m bench.corpus FOLDER`. Its README explains the short form."""
+"""Writes out the jobs of `tests/data/corpus`, whose README explains them: `python tests/job_corpus.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import yaml
 from deepwork.builtin.authoring.new import EXAMPLES
 from deepwork.builtin.local_jobs import PACKAGED
 
-CORPUS = Path(__file__).parents[1] / "tests" / "data" / "corpus"
+CORPUS = Path(__file__).parent / "data" / "corpus"
 
 
 def write_corpus(folder: Path) -> list[Path]:
