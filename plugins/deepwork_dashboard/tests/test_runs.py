@@ -111,12 +111,14 @@ async def test_a_person_stops_the_agent_that_works_and_pages_are_told(project, p
 
 @pytest.mark.slow
 def test_a_run_goes_on_when_the_dashboard_that_started_it_ends(project, played):
-    played.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}], codex=[{"steps": 1, "then": "end", "slow": 3}])
+    codex = [{"steps": 1, "then": "end", "until": str(played.folder)}]
+    played.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}], codex=codex)
     _, session_id = played.run()
     with project.dashboard() as dash:
         _, page = dash.log_in()
         body = {"action": "continue", "agent": "codex"}
         assert dash.ask(f"api/sessions/{session_id}/run", "POST", body=body, **page).status == 200
+    (played.folder / "b").touch()
     [file] = project.state.glob("session_*.json")
     until(lambda: json.loads(file.read_text())["status"] == "completed")
 

@@ -1,7 +1,7 @@
 """Plays Claude Code or Codex, by its name: works on a session through the server that it is told to start.
 
 `plan.json` beside it has for each name what to do at each start: `steps` to report, `then` `end`, `limit`, `login` or
-`hang`, and `cost`, `daemon`, `slow` seconds within a call.
+`hang`, and `cost`, `daemon`, and `until`: a call lasts until the step has a file of its name in this folder.
 """
 
 import json
@@ -94,7 +94,8 @@ def main():
     for _ in range(act.get("steps", 0)):
         if step := reply.get("begin_step"):
             call(number, step["step_id"], has_ended=False)
-            time.sleep(act.get("slow", 0))
+            while "until" in act and not os.path.exists(os.path.join(act["until"], step["step_id"])):
+                time.sleep(0.01)
             outputs = {name: _written(name, about) for name, about in _declared(step)}
             reply = server.finish(session_id=session_id, step_id=step["step_id"], outputs=outputs)
             call(number, step["step_id"], has_ended=True)

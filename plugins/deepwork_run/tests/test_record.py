@@ -11,6 +11,7 @@ import pytest
 
 from deepwork.api import Workspace
 from deepwork.errors import StorageError
+from deepwork.testing.wire import PATIENCE
 from deepwork_run.record import MAX_TRANSCRIPT, Record, records, remove_old_transcripts
 
 
@@ -77,11 +78,12 @@ def test_a_record_that_cannot_be_read_is_an_error_and_no_empty_one(record):
     assert record.runner() is None
 
 
-def test_a_look_at_the_lock_keeps_no_runner_from_it_and_believes_the_kernel(record):
+def test_a_look_at_the_lock_keeps_no_runner_from_it_and_believes_the_kernel(record, monkeypatch):
     with record.locked():
         assert record.runner() == os.getpid()
     lock = record._workspace.state_dir / "runs" / "s1" / "lock"
-    with lock.open() as looking:
+    with lock.open() as looking, monkeypatch.context() as patch:
+        patch.setattr("deepwork_run.record.LOCK_SECONDS", PATIENCE)
         fcntl.flock(looking, fcntl.LOCK_SH)
         release = threading.Timer(0.1, fcntl.flock, (looking, fcntl.LOCK_UN))
         release.start()

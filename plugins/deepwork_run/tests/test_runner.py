@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import anyio
+import anyio.lowlevel
 import pytest
 from acting import hangs, until, works
 
@@ -18,6 +19,7 @@ from deepwork.models.history import HistoryEntry
 from deepwork.ports.agent import Called, Ended, Failed, FailureKind, LimitCause, Limited, Spent
 from deepwork.sessions.standing import standing_of
 from deepwork.testing.wire import PATIENCE
+from deepwork_run import limits, record
 from deepwork_run import runner as runner_module
 from deepwork_run.inbox import RunInbox
 from deepwork_run.limits import waiting
@@ -39,6 +41,26 @@ async def deepwork(*words):
 
 def soon(**delta):
     return datetime.now(UTC) + timedelta(**delta)
+
+
+@pytest.fixture
+def quick_waits(monkeypatch):
+    """Put the clock of a run forward by what it would wait for a limit, which may be long then and is over at once."""
+
+    class Clock(datetime):
+        ahead = timedelta()
+
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + cls.ahead
+
+    async def pause(self, seconds):
+        Clock.ahead += timedelta(seconds=seconds)
+        await anyio.lowlevel.checkpoint()
+
+    for module in (runner_module, limits, record):
+        monkeypatch.setattr(module, "datetime", Clock)
+    monkeypatch.setattr(runner_module.Runner, "_pause", pause)
 
 
 async def test_an_agent_that_ends_before_the_session_is_complete_is_followed_by_the_next(runs):
@@ -157,8 +179,8 @@ async def test_an_agent_that_raises_counts_as_one_that_has_failed(runs):
 # Limits
 
 
-async def test_nothing_is_called_before_the_end_of_a_limit(runs):
-    until = soon(seconds=1)
+async def test_nothing_is_called_before_the_end_of_a_limit(runs, quick_waits):
+    until = soon(hours=1)
     run = await runs.run({"one": [works(1, Limited(until)), works(3)]})
     assert run.code == 0
     workers = run.record.read().workers
@@ -173,17 +195,17 @@ async def test_the_next_vendor_goes_on_at_once(runs):
     assert (run.code, run.starts) == (0, ["one", "two"])
 
 
-async def test_when_all_are_limited_the_earliest_reset_counts(runs):
-    later, earlier = soon(hours=3), soon(seconds=1)
+async def test_when_all_are_limited_the_earliest_reset_counts(runs, quick_waits):
+    later, earlier = soon(hours=3), soon(hours=1)
     run = await runs.run(
         {"one": [works(1, Limited(later))], "two": [works(0, Limited(earlier)), works(3)]}, on_limit=OnLimit.SWITCH
     )
     assert (run.code, run.starts) == (0, ["one", "two", "two"])
-    assert datetime.fromisoformat(run.record.read().workers[2].started_at) >= earlier
+    assert earlier <= datetime.fromisoformat(run.record.read().workers[2].started_at) < later
 
 
-async def test_with_wait_nobody_else_goes_on(runs):
-    run = await runs.run({"one": [works(1, Limited(soon(seconds=1))), works(3)], "two": [works(3)]})
+async def test_with_wait_nobody_else_goes_on(runs, quick_waits):
+    run = await runs.run({"one": [works(1, Limited(soon(hours=1))), works(3)], "two": [works(3)]})
     assert (run.code, run.starts) == (0, ["one", "one"])
 
 
@@ -310,8 +332,17 @@ async def test_four_fifths_of_the_budget_are_told(runs, project):
 
 
 async def test_what_passes_the_time_is_ended_by_force(runs, monkeypatch):
+    """The time is over once the agent works."""
     monkeypatch.setattr(runner_module, "FORCE_SECONDS", 0.2)
-    run = await runs.run({"one": [hangs]}, max_seconds=0.3, waits=False)
+    monkeypatch.setattr(runner_module, "TICK_SECONDS", 0.01)
+
+    async def works_for_an_hour(agent, task):
+        run.runner._started -= 3601
+        async for event in hangs(agent, task):
+            yield event
+
+    async with runs.opened({"one": [works_for_an_hour]}, max_seconds=3600, waits=False) as run:
+        run.code = await run.runner.run()
     assert run.code == 5
     assert run.agents["one"].tasks[0].stop.is_set()
     assert run.record.read().workers[0].end == "the time is over"
