@@ -397,7 +397,7 @@ def start(project):
 @pytest.fixture
 def wire(start):
     """Start `deepwork serve` on stdio."""
-    return lambda *arguments: StdioWire(start(*arguments))
+    return lambda *arguments, **options: StdioWire(start(*arguments, **options))
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ from deepwork.ports.records import Serving
 from deepwork.server.frames import refusal_of
 from deepwork.testing import Agent, Refused, review, step
 from deepwork.testing.fakes import answered
+from deepwork.testing.wire import PATIENCE
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 MESSAGES = re.findall(r"^<!-- message: (.+) -->$", PAGE.read_text(), re.MULTILINE)
@@ -467,7 +468,7 @@ async def _(project):
 
 @provokes("ProgramFlood")
 async def _(project):
-    return await failing_program(project, "yes", seconds=5, max_output=1000)
+    return await failing_program(project, "yes", seconds=PATIENCE, max_output=1000)
 
 
 @provokes("MountsRefused")

@@ -57,9 +57,11 @@ async def test_no_entry_of_path_that_leads_into_the_project_supplies_a_program(p
     cwd.mkdir(exist_ok=True)
     environment = {**os.environ, "PATH": list(paths(project))[number]}
     with pytest.raises(ProgramMissing):
-        await run_program(["helper"], cwd=cwd, environment=environment, seconds=10)
+        await run_program(["helper"], cwd=cwd, environment=environment, seconds=PATIENCE)
     assert await Git.open(cwd, environment)
-    completed = await run_program(["sh", "-c", "helper; git version"], cwd=cwd, environment=environment, seconds=10)
+    completed = await run_program(
+        ["sh", "-c", "helper; git version"], cwd=cwd, environment=environment, seconds=PATIENCE
+    )
     assert completed.stdout.startswith(b"git version")
     assert not ran()
 
@@ -69,7 +71,7 @@ async def test_no_path_to_a_file_of_the_project_is_run(project, trap, name):
     ran = trap("bin/helper")
     program = name.format(root=project.root, name=project.root.name)
     with pytest.raises(ProgramMissing, match="lies in the project"):
-        await run_program([program], cwd=project.root, environment=os.environ, seconds=10)
+        await run_program([program], cwd=project.root, environment=os.environ, seconds=PATIENCE)
     assert not ran()
 
 
@@ -77,7 +79,9 @@ async def test_the_environment_that_runs_us_supplies_programs_also_inside_of_the
     """Its user has chosen it by starting the server from there."""
     prefix = Path(sys.prefix)
     environment = {**os.environ, "PATH": str(prefix / "bin")}
-    completed = await run_program(["python", "-c", "print(1)"], cwd=prefix.parent, environment=environment, seconds=20)
+    completed = await run_program(
+        ["python", "-c", "print(1)"], cwd=prefix.parent, environment=environment, seconds=PATIENCE
+    )
     assert completed.stdout == b"1\n"
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
-from deepwork.testing.wire import HELLO
+from deepwork.testing.wire import HELLO, PATIENCE
 from frame_samples import (
     ERAS,
     FRAMES,
@@ -202,13 +202,24 @@ def test_calls_that_share_an_id_are_answered_each(stdio):
 # All at once, and then the end of stdin --------------------------------------------------------------------------
 
 
+# What is not answered within half a second after the end of stdin is dropped, which is long for quick machines alone.
+PATIENT = f"""
+from deepwork.programs import pending_calls, process_end
+pending_calls.DRAIN_SECONDS = process_end.END_SECONDS = {PATIENCE}
+from deepwork.cli.main import run
+run()
+"""
+
+
 @pytest.fixture
 def piped(project):
     """Pipe lines to a server, and read its answers when it has ended."""
 
     def piped(*lines, end=b"\n"):
-        command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root)]
-        result = subprocess.run(command, input=b"\n".join(lines) + end, capture_output=True, check=True, timeout=240)
+        command = [sys.executable, "-c", PATIENT, "serve", "--path", str(project.root)]
+        result = subprocess.run(
+            command, input=b"\n".join(lines) + end, capture_output=True, check=True, timeout=PATIENCE
+        )
         assert b"Traceback" not in result.stderr
         return [json.loads(line) for line in result.stdout.splitlines()]
 

@@ -11,13 +11,15 @@ from deepwork_sql.transaction import Transaction
 
 pytestmark = pytest.mark.anyio
 
+HOUR = 3_600_000
+
 
 async def test_a_lease_is_held_until_it_is_given_back(database):
-    first = await database.write(lambda tx: leases.take(tx, "t1", holder="ada", milliseconds=60_000))
-    held = await database.write(lambda tx: leases.take(tx, "t1", holder="bob", milliseconds=60_000))
+    first = await database.write(lambda tx: leases.take(tx, "t1", holder="ada", milliseconds=HOUR))
+    held = await database.write(lambda tx: leases.take(tx, "t1", holder="bob", milliseconds=HOUR))
     assert (first.fence, held.holder, held.expires_at) == (1, "ada", first.expires_at)
     await database.write(lambda tx: leases.end(tx, "t1", fence=first.fence))
-    second = await database.write(lambda tx: leases.take(tx, "t1", holder="bob", milliseconds=60_000))
+    second = await database.write(lambda tx: leases.take(tx, "t1", holder="bob", milliseconds=HOUR))
     assert second.fence == 2
     with pytest.raises(deepwork_sql.LeaseLost):
         await database.write(lambda tx: leases.check(tx, "t1", first.fence))
@@ -39,7 +41,7 @@ async def test_a_lease_that_ran_out_is_lost_before_anybody_takes_it(database):
 
 async def test_a_lease_has_run_out_at_its_last_millisecond_for_everybody(database):
     """If it were expired and still held, reaping expired leases would find it again and again."""
-    lease = await database.write(lambda tx: leases.take(tx, "t1", holder="ada", milliseconds=60_000))
+    lease = await database.write(lambda tx: leases.take(tx, "t1", holder="ada", milliseconds=HOUR))
 
     def at_its_end(transaction):
         moment = Transaction(transaction.connection, clock=lease.expires_at)
@@ -53,12 +55,12 @@ async def test_a_lease_has_run_out_at_its_last_millisecond_for_everybody(databas
 
 async def test_all_leases_of_a_holder_are_renewed_at_once(database):
     for item in ("t1", "t2"):
-        await database.write(lambda tx, item=item: leases.take(tx, item, holder="ada", milliseconds=1000))
-    await database.write(lambda tx: leases.take(tx, "t3", holder="bob", milliseconds=1000))
-    renewed = await database.write(lambda tx: leases.renew_all(tx, "ada", 60_000))
+        await database.write(lambda tx, item=item: leases.take(tx, item, holder="ada", milliseconds=HOUR))
+    await database.write(lambda tx: leases.take(tx, "t3", holder="bob", milliseconds=HOUR))
+    renewed = await database.write(lambda tx: leases.renew_all(tx, "ada", 10 * HOUR))
     assert [lease.item for lease in renewed] == ["t1", "t2"]
     assert renewed == await database.read(lambda tx: leases.of_holder(tx, "ada"))
-    assert min(lease.expires_at for lease in renewed) > await database.read(lambda tx: tx.now) + 50_000
+    assert min(lease.expires_at for lease in renewed) > await database.read(lambda tx: tx.now) + 9 * HOUR
 
 
 @pytest.mark.smoke
@@ -66,7 +68,7 @@ async def test_exactly_one_of_many_takers_at_once_gets_the_lease(database):
     answers = []
 
     async def take(holder):
-        answers.append(await database.write(lambda tx: leases.take(tx, "t1", holder=holder, milliseconds=60_000)))
+        answers.append(await database.write(lambda tx: leases.take(tx, "t1", holder=holder, milliseconds=HOUR)))
 
     async with anyio.create_task_group() as tasks:
         for n in range(8):

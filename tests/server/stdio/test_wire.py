@@ -15,7 +15,7 @@ import pytest
 
 from deepwork.errors import DeepWorkError
 from deepwork.server.stdio.wire import run_stdio
-from deepwork.testing.wire import HELLO
+from deepwork.testing.wire import HELLO, PATIENCE
 
 DEMO = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 
@@ -29,6 +29,16 @@ def nothing_is_left_of():
             os.killpg(process.pid, 0)
 
     return nothing_is_left_of
+
+
+# It takes no longer than usual to end, and to get a lock, but is given the time of a slow machine for it.
+PATIENT = f"""
+from deepwork.paths.folder import Folder
+from deepwork.programs import process_end
+process_end.END_SECONDS = Folder.locked.__wrapped__.__kwdefaults__["seconds"] = {PATIENCE}
+from deepwork.cli.main import run
+run()
+"""
 
 
 def end_by_term(process):
@@ -99,7 +109,7 @@ def test_it_ends_cleanly_and_at_once_while_a_call_is_in_flight_and_closes_its_st
     install("good")
     arrived = tmp_path / "arrived"
     os.mkfifo(arrived)
-    server = wire("--state-store", "acme")
+    server = wire("--state-store", "acme", program=("-c", PATIENT))
     server.greet()
     server.call("start_workflow", goal="g", job_name="acme_job", workflow_name="main")
     server.send("tools/call", name="acme_wait", arguments={"path": str(arrived)})
@@ -119,7 +129,7 @@ def test_further_signals_do_not_cut_a_save_short(project, wire, eventually):
     locks = [(project.state / f"sessions.{number}.lock").open("w") for number in range(16)]
     for lock in locks:
         fcntl.flock(lock, fcntl.LOCK_EX)
-    server = wire()
+    server = wire(program=("-c", PATIENT))
     server.greet()
     server.send("tools/call", name="start_workflow", arguments=DEMO)
 
