@@ -282,7 +282,12 @@ def test_units_are_printed_and_start_nothing(desk):
     assert "[Service]" in desk.stdout
     command = f"run --continue {session_id} --with claude --allow shell --on-limit wait --path {desk.project.root}"
     assert re.search(rf"^ExecStart=/\S+/deepwork {re.escape(command)}$", desk.stdout, re.MULTILINE)
+    # systemd and cron have a PATH of their own, in which no agent of a home is.
+    assert re.search(rf'^Environment="PATH={re.escape(str(desk.folder))}:.*"$', desk.stdout, re.MULTILINE)
+    assert re.search(rf"^PATH={re.escape(str(desk.folder))}:", desk.stdout, re.MULTILINE)
     assert re.search(rf"^\*/10 \* \* \* \* /\S+/deepwork {re.escape(command)}$", desk.stdout, re.MULTILINE)
+    assert desk("run", "--continue", session_id[:5], "--with", "nobody", "--print-unit") == 1
+    assert desk.stdout == ""
     assert len(desk.seen) == 1
 
 
@@ -305,6 +310,26 @@ def test_a_file_of_the_project_cannot_be_what_runs(desk):
     events.write_text(events.read_text().replace('"allow": []', '"allow": ["all"]'))
     assert desk("run", "--continue", desk.session()["session_id"]) == 0, desk.stderr
     assert "Bash" not in " ".join(desk.seen[1]["arguments"])
+
+
+@pytest.mark.parametrize("agents", [7, [7], {"claude": 1}, "claude"])
+def test_options_of_a_run_that_are_none_of_ours_count_as_nothing(desk, agents):
+    desk.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}])
+    assert desk.run("--with", "claude", "--no-wait") == 7, desk.stderr
+    [events] = desk.project.state.glob("runs/*/events.jsonl")
+    line = json.dumps({"kind": "run", "at": "x", "options": {"with": agents, "max_seconds": "long", "on_limit": []}})
+    events.write_text(f"{events.read_text()}{line}\n")
+    assert desk("run", "--continue", desk.session()["session_id"], "--no-wait") == 7, desk.stderr
+
+
+def test_a_damaged_session_hides_no_run(desk):
+    desk.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}])
+    assert desk.run("--with", "claude", "--no-wait") == 7, desk.stderr
+    [file] = desk.project.state.glob("session_*.json")
+    file.write_text("{")
+    assert desk("runs", "--json") == 0, desk.stderr
+    [run] = json.loads(desk.stdout)["runs"]
+    assert (run["state"], run["status"]) == ("ended", None)
 
 
 @pytest.mark.slow

@@ -40,6 +40,10 @@ def record(project):
             | {"output_tokens": 1, "cost_usd": 1}
         ),
         '{"kind": "worker_ended", "at": "x", "number": 5, "end": "", "calls": 0}',
+        '{"kind": "worker", "at": "x", "number": 2, "agent": {}, "hooks": false, "step_id": "b"}',
+        '{"kind": "worker_ended", "at": "x", "number": 1, "end": [], "calls": 0}',
+        '{"kind": "ended", "at": "x", "exit_code": "bad"}',
+        '{"kind": ["ended"], "at": "x"}',
         "[" * 100_000,
         "\x00\xff",
     ],

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import anyio
 import click
 
-from deepwork.api import Session, ToolCall, Workspace, open_context, open_project
+from deepwork.api import CorruptSession, PluginContext, Session, ToolCall, Workspace, open_context, open_project
 from deepwork.commands.options import json_option, path_option
 from deepwork.commands.terminal import say, say_json, say_json_line
 from deepwork.errors import ConfigError, DeepWorkError, UnknownName, UnknownSession
 from deepwork.ports.agent import Agent, AgentSpec
 from deepwork.ports.call import LOCAL
+from deepwork.programs.programs import cleaned_path
 from deepwork.project.opened import OpenedProject
 from deepwork.text import one_line, paused
 from deepwork_run.acts import stop_runner
@@ -122,14 +124,10 @@ def run(
             session = await _session(project, session_id) if session_id else None
             remembered = Record(project.context.workspace, session.session_id).read() if session else Run("")
             options = _options(project, remembered, Asked(names, **chosen))
-            if session and print_unit:
-                script = os.path.join(os.path.dirname(sys.executable), "deepwork")
-                command = [script, "run", "--continue", session.session_id, *_words(options)]
-                command += ["--path", str(project.context.project_root)]
-                about = f"Goes on with {session.workflow}, session {session.session_id}"
-                click.echo(units(command, str(project.context.project_root), about), nl=False)
-                return 0
             agents = await _agents(project, options)
+            if session and print_unit:
+                click.echo(_unit(project.context, session, options), nl=False)
+                return 0
             if session is None:
                 started = await project.engine.start(
                     ToolCall(), goal=goal or "", job_name=job or "", workflow_name=workflow or ""
@@ -180,8 +178,9 @@ def _options(project: OpenedProject, remembered: Run, asked: Asked) -> Options:
     What agents may do is never remembered: the record is in the project, whose files are not trusted.
     """
     before = remembered.options
-    known = [name for name in project.agents if name in (before.get("with") or ())]
-    chosen = asked.agents or tuple(sorted(known, key=[*before.get("with", ())].index))
+    names = before.get("with")
+    known = sorted(filter(names.__contains__, project.agents), key=names.index) if isinstance(names, list) else ()
+    chosen = asked.agents or tuple(known)
     policy = before.get("on_limit") if not asked.agents and before.get("on_limit") in [*OnLimit] else None
     settings = project.context.settings(RunSettings)
     return Options(
@@ -236,6 +235,18 @@ def _remarks(agents: Agents, options: Options) -> list[str]:
     return [f"{' and '.join(silent)} never says what it costs, so --budget-usd does not count there; {bound}."]
 
 
+def _unit(context: PluginContext, session: Session, options: Options) -> str:
+    """Return what goes on with a session by itself.
+
+    It finds programs as this process does: systemd and cron have a PATH of their own, without folders of a home.
+    """
+    root = str(context.project_root)
+    script = os.path.join(os.path.dirname(sys.executable), "deepwork")
+    command = [script, "run", "--continue", session.session_id, *_words(options), "--path", root]
+    about = f"Goes on with {session.workflow}, session {session.session_id}"
+    return units(command, root, about, cleaned_path(context.environment, context.project_root))
+
+
 def _words(options: Options) -> list[str]:
     """Return the options of a run as they are written."""
     words = ["--with", ",".join(options.agents)] if options.agents else []
@@ -278,9 +289,7 @@ def list_runs(root: str, *, as_json: bool) -> None:
 def _list(root: str, *, as_json: bool) -> None:
     async def read() -> list[dict[str, Any]]:
         async with open_project("run", root) as project:
-            store = await project.engine.sessions.store()
-            listed = records(project.context.workspace)
-            return [described(await store.load(record.session_id), record) for record in listed]
+            return [await _described(project, record) for record in records(project.context.workspace)]
 
     described_runs = anyio.run(read)
     if as_json:
@@ -290,6 +299,14 @@ def _list(root: str, *, as_json: bool) -> None:
         say(_line(about))
     if not described_runs:
         say("No runs.", err=True)
+
+
+async def _described(project: OpenedProject, record: Record) -> dict[str, Any]:
+    """Return what is known of a run; of a session that is damaged, only that."""
+    session = None
+    with suppress(CorruptSession):
+        session = await (await project.engine.sessions.store()).load(record.session_id)
+    return described(session, record)
 
 
 def _line(about: Mapping[str, Any]) -> str:
@@ -311,9 +328,7 @@ def show(session_id: str, root: str, *, as_json: bool) -> None:
 
     async def read() -> dict[str, Any]:
         async with open_project("run", root) as project:
-            record = _record(project.context.workspace, session_id)
-            store = await project.engine.sessions.store()
-            return described(await store.load(record.session_id), record)
+            return await _described(project, _record(project.context.workspace, session_id))
 
     about = anyio.run(read)
     if as_json:

@@ -27,7 +27,18 @@ LOG = "runner.log"
 MAX_LOGGED = 1024 * 1024
 # A look at a lock, and the first line in it, take less than this.
 LOCK_SECONDS = 1.0
-SPENT = ("id", "worker", "agent", "step_id", "input_tokens", "output_tokens", "cost_usd")
+# What each event has besides its time. The file is in the project, so anything may stand in it; the rest is not ours.
+FIELDS: dict[str, dict[str, Any]] = {
+    "run": {"options": dict},
+    "worker": {"number": int, "agent": str, "hooks": bool, "step_id": str},
+    "worker_ended": {"number": int, "end": str, "calls": int},
+    "spent": {"id": str, "worker": int, "agent": str, "step_id": str}
+    | {"input_tokens": int, "output_tokens": int, "cost_usd": float | int | None},
+    "paused": {"cause": str, "what": str},
+    "answered": {"action": str},
+    "notice": {"what": str},
+    "ended": {"exit_code": int},
+}
 CONTINUE, STOP = "continue", "stop"
 MAX_TRANSCRIPT = 32 * 1024 * 1024
 TRANSCRIPT_DAYS = 30
@@ -71,7 +82,6 @@ class Run:
     grants: int = 0
     exit_code: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    at: str = ""
 
     @property
     def is_asking(self) -> bool:
@@ -89,33 +99,28 @@ class Run:
         }
 
     def take(self, event: dict[str, Any]) -> None:
-        """Add an event."""
-        kind, self.at = event["kind"], event["at"]
-        match kind:
+        """Add an event that has its fields."""
+        values, at = {name: event[name] for name in FIELDS[event["kind"]]}, event["at"]
+        match event["kind"]:
             case "run":
-                self.options, self.exit_code = {**event["options"]}, None
-                self.pause = None
+                self.options, self.exit_code, self.pause = values["options"], None, None
             case "worker":
-                names = ("agent", "hooks", "step_id")
-                more = {name: event[name] for name in names}
-                self.workers.append(Worker(int(event["number"]), started_at=self.at, **more))
+                self.workers.append(Worker(**values, started_at=at))
             case "worker_ended":
                 for worker in self.workers:
-                    if worker.number == event["number"]:
-                        worker.ended_at, worker.end, worker.calls = self.at, event["end"], event["calls"]
-            case "spent" if all(isinstance(event[name], int) for name in ("worker", "input_tokens", "output_tokens")):
-                cost = None if event["cost_usd"] is None else float(event["cost_usd"])
-                self.spent[event["agent"], event["id"]] = {name: event[name] for name in SPENT} | {"cost_usd": cost}
+                    if worker.number == values["number"]:
+                        worker.ended_at, worker.end, worker.calls = at, values["end"], values["calls"]
+            case "spent":
+                self.spent[values["agent"], values["id"]] = values
             case "paused":
-                self.pause = Pause(event["cause"], event["what"], self.at)
-            case "answered":
-                if self.pause:
-                    self.pause.answer = event["action"]
-                    self.grants += self.pause.kind == "budget" and event["action"] == CONTINUE
+                self.pause = Pause(values["cause"], values["what"], at)
+            case "answered" if self.pause:
+                self.pause.answer = values["action"]
+                self.grants += self.pause.kind == "budget" and values["action"] == CONTINUE
             case "notice":
-                self.notice, self.notice_at = event["what"], self.at
+                self.notice, self.notice_at = values["what"], at
             case "ended":
-                self.exit_code, self.notice = event["exit_code"], ""
+                self.exit_code, self.notice = values["exit_code"], ""
 
 
 class Record:
@@ -140,8 +145,10 @@ class Record:
         except OSError as error:
             raise StorageError(f"the record of the run of session {self.session_id} cannot be read: {error}") from error
         for line in lines:
-            with suppress(ValueError, KeyError, TypeError, RecursionError):
-                run.take(json.loads(line))
+            with suppress(ValueError, RecursionError):
+                event = json.loads(line)
+                if _is_ours(event):
+                    run.take(event)
         return run
 
     def stamp(self) -> tuple[int, int]:
@@ -269,6 +276,14 @@ def remove_old_transcripts(workspace: Workspace) -> None:
             for name in folder.names():
                 if name.startswith("worker-") and folder.status(name).st_mtime < limit:
                     folder.remove(name)
+
+
+def _is_ours(event: Any) -> bool:
+    """True if an event has the fields of its kind."""
+    if not isinstance(event, dict) or not isinstance(event.get("at"), str):
+        return False
+    fields = FIELDS.get(str(event.get("kind")))
+    return fields is not None and all(isinstance(event.get(name, ...), kind) for name, kind in fields.items())
 
 
 def _take(descriptor: int, kind: int) -> bool:

@@ -12,8 +12,8 @@ from deepwork.text import one_line
 FINAL = "0 2 4 5 6 8"
 
 
-def units(command: Sequence[str], folder: str, about: str) -> str:
-    """Return a unit of systemd and a line of cron for a command."""
+def units(command: Sequence[str], folder: str, about: str, path: str) -> str:
+    """Return a unit of systemd and a line of cron for a command, which finds programs in `path`."""
     words = " ".join(map(_systemd_word, command))
     line = shlex.join(command).replace("%", "\\%")
     return f"""\
@@ -23,6 +23,7 @@ Description={one_line(about).replace("%", "%%")}
 
 [Service]
 WorkingDirectory={folder.replace("%", "%%")}
+Environment="PATH={path.replace("%", "%%")}"
 ExecStart={words}
 Restart=always
 RestartSec=60
@@ -32,6 +33,7 @@ RestartPreventExitStatus={FINAL}
 WantedBy=default.target
 
 # The same by cron: every ten minutes; a run that is under way is left alone.
+PATH={path}
 */10 * * * * {line}
 """
 
