@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+import signal
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import anyio
@@ -101,6 +103,20 @@ async def test_a_database_that_is_away_ends_no_run(runs, capsys):
     run = await runs.run({"one": [later()]}, claims=[keeper.record(0.01)], on_limit=OnLimit.RELEASE)
     assert run.code == 7
     assert "are not given away: the database is away" in capsys.readouterr().err
+
+
+async def test_an_interruption_while_an_agent_is_prepared_starts_none(runs):
+    class Interrupting(Keeper):
+        def record(self, seconds=1000.0):
+            async def held(session_id):
+                os.kill(os.getpid(), signal.SIGTERM)
+                await anyio.sleep(0.2)
+                return []
+
+            return replace(super().record(seconds), held=held)
+
+    run = await runs.run({"one": [hangs]}, claims=[Interrupting().record()])
+    assert (run.code, run.starts) == (130, [])
 
 
 def test_a_prompt_names_a_few_claims_and_counts_the_others():

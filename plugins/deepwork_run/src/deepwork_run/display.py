@@ -44,7 +44,7 @@ def live_line(session: Session, run: Run, agent: str | None, elapsed: float) -> 
     """Return what a run does now, in a line."""
     standing = standing_of(session)
     cost = run.totals()["cost_usd"]
-    parts = [standing.position, agent or "", f"{int(elapsed) // 60}:{int(elapsed) % 60:02}"]
+    parts = [standing.position, agent or "", duration(elapsed)]
     parts.append(f"${cost:.2f}" if cost is not None else "")
     if standing.waits:
         parts.append("waits for a person")

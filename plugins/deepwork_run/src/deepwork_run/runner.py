@@ -203,6 +203,8 @@ class Runner:
         number = max((worker.number for worker in self._run.workers), default=0) + 1
         with self._record.transcript(number) as transcript:
             task = await self._task(session, name, transcript.keep)
+            if self._interrupted.is_set():
+                return  # the signal came while the agent was prepared, when there was none to end
             worker = Worker(number, name, anyio.CancelScope(), task, session.current_step_id)
             self._add("worker", number=number, agent=name, hooks=spec.has_hooks, step_id=session.current_step_id)
             self._display.log(f"{name} works on step {session.current_step_id!r}")
@@ -265,7 +267,7 @@ class Runner:
                 if is_done:
                     with suppress(StateError):
                         worker.step_id = (await self._session()).current_step_id
-                if (worker.is_ending or self._interrupted.is_set()) and not worker.open_calls:
+                if worker.is_ending and not worker.open_calls:
                     self._end(worker)
             case Spent():
                 self._spend(worker, event)
@@ -411,9 +413,10 @@ class Runner:
                 is_near = True
                 self._near(f"{duration(elapsed)} of {duration(self._max_seconds)} are over")
             self._display.draw(self._run, self._worker.name if self._worker else None, elapsed)
-            due = min(self._max_seconds, NEAR * self._max_seconds if not is_near else math.inf) - elapsed
-            usual = TICK_SECONDS if self._display.is_live else 10 * TICK_SECONDS
-            await anyio.sleep(min(usual, max(0.05, due)))
+            ahead = [moment - elapsed for moment in (NEAR * self._max_seconds, self._max_seconds) if moment > elapsed]
+            # An agent may be started a moment after the time is over.
+            usual = TICK_SECONDS if self._display.is_live or not ahead else 10 * TICK_SECONDS
+            await anyio.sleep(min([usual, *ahead]))
 
     async def _notify(self) -> None:
         """Send the notifications that the user has configured."""
