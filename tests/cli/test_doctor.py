@@ -32,6 +32,14 @@ def test_a_fresh_project_has_neither_errors_nor_warnings(run, findings):
     assert set(by_level) <= {"ok", "info"}, by_level
 
 
+def test_the_last_line_counts_what_is_wrong(run, project):
+    project.write(".deepwork/config.yml", "state: {store: none}\nunknown: {}\n")
+    printed = run("doctor").stdout.splitlines()
+    errors, warnings = (sum(line.startswith(f"  {mark} ") for line in printed) for mark in "✗!")
+    assert (errors, warnings) == (1, 0)
+    assert printed[-2:] == ["", "1 error, no warnings"]
+
+
 @pytest.mark.parametrize(
     ("config", "text"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
     own = installation(os.environ)
     with stdout_on_stderr():
         groups = _without_repeated_errors([("environment", environment_findings(own)), *_examine(root, plugins_dir)])
-    broken = any(finding.level is Level.ERROR for findings in groups.values() for finding in findings)
+    levels = Counter(finding.level for findings in groups.values() for finding in findings)
+    broken = levels[Level.ERROR] > 0
     if as_json:
         report = [
             {"check": name, "level": finding.level, "text": finding.text, "cure": finding.cure}
@@ -60,7 +62,13 @@ def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
             say_text(finding.text, "  ", Styled(*MARKS[finding.level]), " ")
             if finding.cure:
                 say_text(finding.cure, "      -> ")
+    say("")
+    say(Styled(f"{_counted(levels[Level.ERROR], 'error')}, {_counted(levels[Level.WARNING], 'warning')}", bold=True))
     return int(broken)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
 def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable[Finding]]]:

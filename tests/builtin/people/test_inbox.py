@@ -140,6 +140,20 @@ async def test_nothing_waits(project, deepwork):
     assert json.loads(await deepwork("inbox", "--json")) == {"items": [], "failures": [], "more": 0}
 
 
+async def test_what_cannot_be_asked_may_wait_nevertheless(project, deepwork, monkeypatch):
+    plugin = """
+from deepwork import hookimpl
+
+@hookimpl
+def deepwork_inbox(context):
+    raise RuntimeError("it is away")
+"""
+    monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(project.write("plugins/acme.py", plugin).parent))
+    printed = await deepwork("inbox")
+    assert "Note: acme cannot say what waits" in printed
+    assert printed.endswith("Nothing waits for a person, as far as the others can say.\n")
+
+
 async def test_status_counts_what_waits(reviewed, failed, deepwork):
     assert json.loads(await deepwork("status", "--json"))["inbox"] == {"count": 0}
     await failed(reviewed)

@@ -115,7 +115,8 @@ def inbox(context: click.Context, root: str, watch: bool, notify: bool, as_json:
         say(_more(contents))
     _say_failures(contents.failures)
     if not contents.total:
-        say("Nothing waits for a person.", err=True)
+        limit = ", as far as the others can say" if contents.failures else ""
+        say(f"Nothing waits for a person{limit}.", err=True)
     elif any(item.actions for item in contents.items):
         say("deepwork inbox answer ID ACTION answers one, `inbox show ID` shows all of it.", err=True)
 
