@@ -85,6 +85,17 @@ def test_a_version_that_has_a_tag_is_refused(checkout):
 
 
 @pytest.mark.slow
+def test_a_release_without_an_author_is_refused(checkout, monkeypatch):
+    git("config", "--unset", "user.email", cwd=checkout)
+    monkeypatch.setenv("HOME", str(checkout.parent))
+    process = release(checkout, "1.5.0")
+    assert (process.returncode, process.stderr.splitlines()[-1].partition(",")[0]) == (
+        2,
+        "Error: git knows no user.email",
+    )
+
+
+@pytest.mark.slow
 def test_a_release_is_not_written_from_what_is_not_committed(checkout):
     (checkout / "README.md").write_text("changed")
     process = release(checkout, "1.5.0", "--write")

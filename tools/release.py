@@ -42,6 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     root: Path = options.root.resolve()
     version = checked_version(options.version, root)
+    author = {key: setting(key, root) for key in ("user.name", "user.email")}
     if options.write:
         check_that_it_may_be_written(root, has_fixture=not options.no_fixture)
     out = root / "dist" / f"release-{version}"
@@ -49,8 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
         clone = Path(folder) / "clone"
         run(["git", "clone", "--quiet", "--no-hardlinks", str(root), str(clone)], cwd=root)
-        for key in ("user.name", "user.email"):
-            run(["git", "config", key, output(["git", "config", key], cwd=root)], cwd=clone)
+        for key, value in author.items():
+            run(["git", "config", key, value], cwd=clone)
         write_version(clone, version)
         commit(clone, f"Release {version}")
         print(f"{version}: {', '.join(name for _, name in projects(clone))}", flush=True)
@@ -101,6 +102,14 @@ def check_that_it_may_be_written(root: Path, *, has_fixture: bool) -> None:
         refuse("[tool.deepwork] distribution is a path, so the extras in the wheels would name folders of this machine")
     if not has_fixture:
         refuse("a release keeps what it stores: --no-fixture is for rehearsals")
+
+
+def setting(key: str, root: Path) -> str:
+    """Return what git knows of the author of the commits."""
+    value = subprocess.run(["git", "config", key], cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+    if not value:
+        refuse(f"git knows no {key}, and a release is commits: git config {key} …")
+    return value
 
 
 def write_version(root: Path, version: Version) -> None:
