@@ -23,11 +23,8 @@ START = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 on_postgres = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
 
-@pytest.mark.anyio
-@on_postgres
-@pytest.mark.parametrize(("cut", "runs"), [("after", 1), ("before", 2)])
-async def test_a_commit_whose_answer_is_lost_is_made_once(project_on_database, proxy, cut, runs):
-    """PostgreSQL is asked what became of it: a change that was committed is not run again, another one is."""
+async def pay(root, proxy, cut):
+    """Pay by a change whose COMMIT is cut; return how often it ran, what was answered, and what the feed has."""
     starts = []
 
     def change(tx):
@@ -35,13 +32,20 @@ async def test_a_commit_whose_answer_is_lost_is_made_once(project_on_database, p
         tx.emit("acme", "paid", workflow_id=None, data={"n": len(starts)})
         return len(starts)
 
-    async with open_context("acme", project_on_database.root) as context:
+    async with open_context("acme", root) as context:
         database = await deepwork_sql.database(context)
         proxy.cut = cut
-        assert await database.write(change) == runs
-        assert proxy.cut is None
-        assert [event.data for event in await database.feed(None)] == [{"n": runs}]
-    assert len(starts) == runs
+        answer = await database.write(change)
+        return len(starts), answer, [event.data["n"] for event in await database.feed(None)]
+
+
+@pytest.mark.anyio
+@on_postgres
+@pytest.mark.parametrize(("cut", "runs"), [("after", 1), ("before", 2)])
+async def test_a_commit_whose_answer_is_lost_is_made_once(project_on_database, proxy, cut, runs):
+    """PostgreSQL is asked what became of it: a change that was committed is not run again, another one is."""
+    assert await pay(project_on_database.root, proxy, cut) == (runs, runs, [runs])
+    assert proxy.cut is None
 
 
 @pytest.fixture
@@ -69,19 +73,8 @@ def crashing(project, monkeypatch):
 @pytest.mark.parametrize("ids_used", [0, 5])
 async def test_what_a_crash_at_the_commit_has_undone_is_made_again(project, crashing, cut, runs, ids_used):
     """Later transactions get the ids of undone ones, and commit, which says nothing of the latter."""
-    starts = []
-
-    def change(tx):
-        starts.append(tx.now)
-        tx.emit("acme", "paid", workflow_id=None, data={"n": len(starts)})
-        return len(starts)
-
-    async with open_context("acme", project.root) as context:
-        database = await deepwork_sql.database(context)
-        crashing.cut, crashing.ids_used = cut, ids_used
-        assert await database.write(change) == runs
-        assert [event.data for event in await database.feed(None)] == [{"n": runs}]
-    assert len(starts) == runs
+    crashing.ids_used = ids_used
+    assert await pay(project.root, crashing, cut) == (runs, runs, [runs])
 
 
 @pytest.mark.slow
