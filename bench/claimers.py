@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -22,67 +21,20 @@ import anyio
 
 import deepwork_sql
 from bench.client import PATIENCE
-from deepwork.api import open_context
-from deepwork_sql import driver, leases
-from deepwork_sql.statement import Statement
+from bench.items import claim, complete, make_items, opened_database
+from deepwork_sql import driver
 from deepwork_sql.transaction import Transaction
 
 LEASE = 60_000
-TABLES = (
-    "CREATE TABLE items (item TEXT PRIMARY KEY, state TEXT NOT NULL)",
-    "CREATE INDEX items_open ON items (state, item)",
-    "CREATE TABLE completions (item TEXT NOT NULL, fence BIGINT NOT NULL, worker TEXT NOT NULL)",
-)
-_OPEN = "SELECT item FROM items WHERE state = 'open' ORDER BY item LIMIT 1"
-OPEN = Statement({"sqlite": _OPEN, "postgresql": f"{_OPEN} FOR UPDATE SKIP LOCKED"})
-CLAIMED = Statement("UPDATE items SET state = 'claimed' WHERE item = :item")
-COMPLETED = Statement("INSERT INTO completions VALUES (:item, :fence, :worker)")
-DONE = Statement("UPDATE items SET state = 'done' WHERE item = :item")
-
 Values = Mapping[str, Any]
 
 
-def claim(transaction: Transaction, worker: str) -> leases.Lease | None:
-    """Take an open item; None if all are taken."""
-    row = transaction.row(OPEN)
-    if row is None:
-        return None
-    lease = leases.take(transaction, row.item, holder=worker, milliseconds=LEASE)
-    assert isinstance(lease, leases.Lease)
-    transaction.run(CLAIMED, item=row.item)
-    return lease
+def _in_database(url: str, work: Callable[[deepwork_sql.Database], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with opened_database(url) as database:
+            await work(database)
 
-
-def complete(transaction: Transaction, worker: str, lease: leases.Lease) -> None:
-    """Write down that an item is done, if the lease on it is live."""
-    leases.check(transaction, lease.item, lease.fence)
-    values = {"item": lease.item, "fence": lease.fence, "worker": worker}
-    transaction.run(COMPLETED, **values)
-    transaction.run(DONE, item=lease.item)
-    leases.end(transaction, lease.item, fence=lease.fence)
-    transaction.emit("bench", "item:done", workflow_id=worker, data=values)
-
-
-async def _make_items(database: deepwork_sql.Database, count: int) -> None:
-    def change(transaction: Transaction) -> None:
-        for table in ("items", "completions"):
-            driver.execute(transaction.connection, f"DROP TABLE IF EXISTS {table}")
-        for statement in TABLES:
-            driver.execute(transaction.connection, statement)
-        rows = [{"item": f"item{number:06}.{time.time_ns()}"} for number in range(count)]
-        transaction.run_each(Statement("INSERT INTO items VALUES (:item, 'open')"), rows)
-
-    await database.write(change)
-
-
-def _in_database(url: str, work: Callable[[deepwork_sql.Database], Any]) -> Any:
-    async def main() -> Any:
-        with tempfile.TemporaryDirectory() as root:
-            async with open_context("bench", root) as context:
-                return await work(await deepwork_sql.database(context))
-
-    os.environ["DEEPWORK_DATABASE_URL"] = url  # a variable is all that says which database it is
-    return anyio.run(main)
+    anyio.run(main)
 
 
 def _await_start() -> float:
@@ -103,7 +55,8 @@ async def _work(database: deepwork_sql.Database, agents: int) -> None:
 
     async def agent(worker: str) -> None:
         nonlocal done
-        while (lease := await database.write(partial(claim, worker=worker), lock="bench")) is not None:
+        take = partial(claim, worker=worker, milliseconds=LEASE)
+        while (lease := await database.write(take, lock="bench")) is not None:
             await database.write(partial(complete, worker=worker, lease=lease), lock="bench")
             done += 1
 
@@ -135,7 +88,7 @@ async def _record(database: deepwork_sql.Database, claims: list[Any], completion
 
     def change(transaction: Transaction) -> None:
         with _recording(claims):
-            lease = claim(transaction, "recorded")
+            lease = claim(transaction, "recorded", LEASE)
         assert lease
         with _recording(completions):
             complete(transaction, "recorded", lease)
@@ -211,7 +164,7 @@ def main(what: str, url: str, number: int) -> None:
     if what == "raw":
         _replay(url, number)
     else:
-        work = _make_items if what == "items" else _work
+        work = make_items if what == "items" else _work
         _in_database(url, lambda database: work(database, number))
 
 

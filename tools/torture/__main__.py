@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 import click
+
+sys.path.append(str(Path(__file__).parents[2]))  # for `bench.items`
 from amnesia import amnesia
 from clock import clock
 from contention import contention
@@ -28,8 +32,11 @@ from stores import Database
 
 
 @click.group(epilog="Example: python tools/torture kills --count 100")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Do to servers what happens to them, and check what they have promised."""
+    home = context.with_resource(tempfile.TemporaryDirectory(prefix="deepwork-home-"))
+    os.environ |= {"XDG_CONFIG_HOME": f"{home}/config", "XDG_STATE_HOME": f"{home}/state"}
 
 
 @main.command()

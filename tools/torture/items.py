@@ -24,25 +24,6 @@ if TYPE_CHECKING:
 
 LEASE = 2_000
 KILLED_EVERY, RESTARTED_EVERY = 2.0, 5.0
-TABLES = (
-    "CREATE TABLE items (item TEXT PRIMARY KEY, state TEXT NOT NULL)",
-    "CREATE INDEX items_open ON items (state, item)",
-    "CREATE TABLE completions (item TEXT NOT NULL, fence BIGINT NOT NULL, worker TEXT NOT NULL)",
-)
-OPEN_ITEM = "SELECT item FROM items WHERE state = 'open' ORDER BY item LIMIT 1"
-
-
-async def make_items(database: deepwork_sql.Database, count: int) -> None:
-    """Make the tables, and so many open items."""
-    from sqlalchemy import text
-
-    def change(tx: deepwork_sql.Transaction) -> None:
-        for statement in TABLES:
-            tx.execute(text(statement))
-        rows = [{"item": f"item{number:06}"} for number in range(count)]
-        tx.execute(text("INSERT INTO items VALUES (:item, 'open')"), rows)
-
-    await database.write(change)
 
 
 async def work(database: deepwork_sql.Database, name: str, agents: int, late: float) -> dict[str, int]:
@@ -51,45 +32,17 @@ async def work(database: deepwork_sql.Database, name: str, agents: int, late: fl
     Returns:
         How many completions after the end of their leases were refused, and accepted.
     """
-    from sqlalchemy import text
+    from bench.items import all_are_done, claim, complete, take_over
 
-    from deepwork_sql import LeaseLost, Transaction, leases
-    from deepwork_sql.statement import Statement
+    from deepwork_sql import LeaseLost
 
-    open_item = Statement({"sqlite": OPEN_ITEM, "postgresql": f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED"})
-    claimed = Statement("UPDATE items SET state = 'claimed' WHERE item = :item AND state <> 'done'")
-    completed = Statement("INSERT INTO completions VALUES (:item, :fence, :worker)")
-    finished = Statement("UPDATE items SET state = 'done' WHERE item = :item")
-    unfinished = text("SELECT 1 FROM items WHERE state <> 'done' LIMIT 1")
     stale = Counter[str]()
-
-    def claim(tx: Transaction, worker: str) -> leases.Lease | None:
-        """Take an open item, or one whose holder has gone."""
-        row = tx.row(open_item) or next(iter(leases.expired(tx, "item", 1)), None)
-        if row is None:
-            return None
-        item = row.item
-        lease = leases.take(tx, item, holder=worker, milliseconds=LEASE)
-        if isinstance(lease, leases.Held):
-            return None
-        if not tx.run(claimed, item=item):  # another worker has completed it since its lease was seen to end
-            leases.end(tx, item, fence=lease.fence)
-            return None
-        return lease
-
-    def complete(tx: Transaction, worker: str, lease: leases.Lease) -> None:
-        leases.check(tx, lease.item, lease.fence)
-        values = {"item": lease.item, "fence": lease.fence, "worker": worker}
-        tx.run(completed, **values)
-        tx.run(finished, item=lease.item)
-        leases.end(tx, lease.item, fence=lease.fence)
-        tx.emit("torture", "item:done", workflow_id=worker, data=values)
 
     async def agent(worker: str) -> None:
         while True:
-            lease = await database.write(partial(claim, worker=worker))
+            lease = await database.write(lambda tx: claim(tx, worker, LEASE) or take_over(tx, worker, LEASE))
             if lease is None:
-                if await database.read(lambda tx: tx.execute(unfinished).scalar()) is None:
+                if await database.read(all_are_done):
                     return
                 await anyio.sleep(0.1)
                 continue
@@ -150,6 +103,8 @@ def items(store: str, count: int, processes: int, agents: int, late: float, *, d
     what = "workers killed, PostgreSQL restarted" if deaths else "nobody dies"
     report = Report(f"items: {count:,} in {store}, {processes} processes x {agents} agents, {late:.1%} late, {what}")
     with tempfile.TemporaryDirectory(prefix="deepwork-items-") as folder, opened_store(store, Path(folder)) as database:
+        from bench.items import make_items
+
         assert isinstance(database, Database)
         database.run(make_items, count)
         started = (start_worker(database.url, "items", f"w{number}", agents, late) for number in range(processes))

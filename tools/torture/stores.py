@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,17 +94,13 @@ class Database:
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run an async function with the database as plugins open it."""
-        import deepwork_sql
-        from deepwork.api import open_context
+        from bench.items import opened_database
 
         async def main() -> Any:
-            with tempfile.TemporaryDirectory() as root:
-                async with open_context("torture", root) as context:
-                    with _OPENING:  # a variable is all that says which database it is
-                        os.environ["DEEPWORK_DATABASE_URL"] = self.url
-                        database = await deepwork_sql.database(context)
-                        await database.read(lambda tx: tx.now)  # which makes the tables
-                    return await function(database, *arguments)
+            async with AsyncExitStack() as ended:
+                with _OPENING:  # a variable of this process says which database it is
+                    database = await ended.enter_async_context(opened_database(self.url))
+                return await function(database, *arguments)
 
         return anyio.run(main)
 
