@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import statistics
@@ -11,82 +10,34 @@ import sys
 import tempfile
 import threading
 import time
-from hashlib import sha256
-from hmac import new as hmac_of
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import click
 from report import Progress, Report, seed_option
 from servers import Server
 
+from deepwork.paths.user_folders import user_config_file
 from deepwork.testing import DeepworkProject, Refused, review, step
 
-SECRET = "torture-torture-torture"
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
+from webhook import SECRET, Webhook
+
 CALM_EVENTS = 60
 PATIENCE = 60.0
-
-Told = tuple[str, str]
-
-
-class Receiver:
-    """A webhook that notes what it gets, and acts at that very moment if it is told to."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[Told, float]] = []
-        self.forged = 0
-        self.at_request: Any = None
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                content = json.loads(body)
-                receiver.told.append(((content["id"], content["state"]), time.monotonic()))
-                receiver.forged += not _is_signed(self.headers["Deepwork-Signature"], body)
-                if receiver.at_request:
-                    receiver.at_request()
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                """Print nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a killed sender breaks its connection
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
-
-    def has(self, notice: Told) -> bool:
-        """True if it was told of this."""
-        return any(heard == notice for heard, _ in self.told)
-
-    def close(self) -> None:
-        """End it."""
-        self._server.shutdown()
-
-
-def _is_signed(header: str, body: bytes) -> bool:
-    parts = dict(part.split("=", 1) for part in header.split(","))
-    digest = hmac_of(SECRET.encode(), f"{parts['t']}.".encode() + body, sha256).hexdigest()
-    return digest == parts["v1"] and abs(time.time() - int(parts["t"])) < PATIENCE
 
 
 class Scene:
     """A project under a strict gate, an agent that asks for overrides, and senders."""
 
     def __init__(self, folder: Path) -> None:
-        self.receiver = Receiver()
+        self.receiver = Webhook()
         self._env = {
             **os.environ,
-            "XDG_CONFIG_HOME": str(folder / "config"),
-            "XDG_STATE_HOME": str(folder / "state"),
             "DEEPWORK_WEBHOOK_SECRET": SECRET,
             "DEEPWORK_NO_PLUGINS": "deepwork-orchestration,deepwork-tracking,deepwork-sql,deepwork-review,"
             "deepwork-claude-runner",
         }
-        config = folder / "config" / "deepwork" / "config.yml"
+        config = user_config_file(os.environ)
         config.parent.mkdir(parents=True)
         config.write_text(
             f"quality_gate: {{strict: true, runner: fake, commands: {{fake: {{run: ['{sys.executable}', -c, '']}}}}}}\n"
@@ -121,7 +72,7 @@ class Scene:
         """Wait until the receiver knows of every event."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            if self.events.keys() <= {item_id for (item_id, _), _ in self.receiver.told}:
+            if self.events.keys() <= {item_id for item_id, _ in self.receiver.told}:
                 return True
             time.sleep(0.1)
         return False
@@ -183,8 +134,8 @@ def _kill_senders(scene: Scene, count: int, chance: random.Random, report: Repor
     is_complete = scene.wait()
     for sender in senders:
         end(sender)
-    notices = [notice for notice, _ in scene.receiver.told]
-    lost = [item_id for item_id in scene.events if item_id not in {notice for notice, _ in notices}]
+    notices = scene.receiver.told
+    lost = [item_id for item_id in scene.events if item_id not in {item_id for item_id, _ in notices}]
     report.fact("senders killed", killed)
     report.fact("things that waited", len(scene.events))
     report.fact("notifications", len(notices))
@@ -200,7 +151,8 @@ def _measure(scene: Scene, within: float, report: Report) -> None:
     sender = scene.sender()
     scene.event()
     scene.wait()  # until the sender is there
-    scene.receiver.told.clear()
+    scene.receiver.requests.clear()
+    scene.receiver.times.clear()
     scene.events.clear()
     for number in range(CALM_EVENTS):
         scene.event()
@@ -208,7 +160,8 @@ def _measure(scene: Scene, within: float, report: Report) -> None:
     scene.wait()
     sender.terminate()
     exit_code = sender.wait()
-    at = dict(reversed([(item_id, when) for (item_id, _), when in scene.receiver.told]))
+    told = zip(scene.receiver.told, scene.receiver.times, strict=True)
+    at = dict(reversed([(item_id, when) for (item_id, _), when in told]))
     seconds = sorted(at[item_id] - began for item_id, began in scene.events.items() if item_id in at)
     p95 = seconds[int(len(seconds) * 0.95)] if seconds else float("inf")
     report.fact("event to notification, p50 in seconds", f"{statistics.median(seconds):.2f}" if seconds else "-")

@@ -18,14 +18,13 @@ import time
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from bench.ours import count as tokens_of
 from report import Report
-from scripted_vendor import Vendor
+from scripted_vendor import Vendor, full_context, limit, make_home
 from spending import histories
-from splintr import Tokenizer
 
 from deepwork.testing import DeepworkProject, step
 
@@ -47,23 +46,12 @@ class Scene:
         for name in STEPS:
             self.project.write(f"{name}.md")
         self.vendors = {"claude": Vendor(), "codex": Vendor()}
-        codex = folder / "home" / ".codex"
-        codex.mkdir(parents=True)
-        (codex / "config.toml").write_text(
-            'model = "scripted"\nmodel_provider = "scripted"\n[model_providers.scripted]\nname = "scripted"\n'
-            f'base_url = "{self.vendors["codex"].url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n'
-            "request_max_retries = 0\nstream_max_retries = 0\n"
-        )
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.upper().endswith("_PROXY")},
-            "HOME": str(folder / "home"),
+            **make_home(folder / "home", programs, **self.vendors),
             "XDG_STATE_HOME": str(folder / "state"),
             "XDG_CONFIG_HOME": str(folder / "config"),
-            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-            "ANTHROPIC_BASE_URL": self.vendors["claude"].url,
             "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-stub",
-            "OPENAI_API_KEY": "stub",
-            "CLAUDE_CODE_MAX_RETRIES": "0",
         }
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
@@ -119,28 +107,6 @@ def cut(scene: Scene, runner: subprocess.Popen[bytes], kind: str, first: str) ->
             vendor.refuses = limit(first, int(until) + 1)
         return until
     return 0.0
-
-
-def limit(vendor: str, until: int) -> tuple[int, dict[str, str], dict[str, object]]:
-    """Return how a vendor refuses after its limit."""
-    if vendor == "claude":
-        names = ("unified-reset", "unified-5h-reset")
-        headers = {f"anthropic-ratelimit-{name}": str(until) for name in names}
-        headers |= {f"anthropic-ratelimit-unified-{name}": "rejected" for name in ("status", "5h-status")}
-        headers |= {"anthropic-ratelimit-unified-representative-claim": "five_hour", "x-should-retry": "false"}
-        error = {"type": "rate_limit_error", "message": "This would exceed your rate limit."}
-        return 429, headers, {"type": "error", "error": error}
-    error = {"type": "usage_limit_reached", "message": "limit", "plan_type": "plus", "resets_at": until}
-    return 429, {}, {"error": error}
-
-
-def full_context(vendor: str) -> tuple[int, dict[str, str], dict[str, object]]:
-    """Return how a vendor refuses a conversation that has become too long."""
-    if vendor == "claude":
-        error = {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}
-        return 400, {}, {"type": "error", "error": error}
-    error = {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."}
-    return 400, {}, {"error": error}
 
 
 class Book:
@@ -250,16 +216,6 @@ def node_programs() -> str:
     """Install the clients that need node, and return the folder of their programs."""
     command = [sys.executable, str(ROOT / "tools" / "clients.py")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def tokens_of(text: str) -> int:
-    """Return the tokens of a text."""
-    return len(_tokenizer().encode(text))
-
-
-@cache
-def _tokenizer() -> Tokenizer:
-    return Tokenizer.from_pretrained("o200k_base")
 
 
 SCENARIOS = {"cuts": cuts, "spending": spending}

@@ -6,11 +6,25 @@ The conversation says what is open: the prompt names the session, and the last r
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 import uuid
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+# How Codex is told of a vendor that it does not know.
+CODEX_CONFIG = """\
+model = "scripted"
+model_provider = "scripted"
+[model_providers.scripted]
+name = "scripted"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+"""
 
 
 class Vendor:
@@ -102,6 +116,41 @@ class Vendor:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+def make_home(home, programs, claude, codex):
+    """Make a home without an account, in which programs ask these vendors; return the variables of that home."""
+    (home / ".codex").mkdir(parents=True)
+    (home / ".codex" / "config.toml").write_text(CODEX_CONFIG.format(url=codex.url))
+    return {
+        "HOME": str(home),
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "ANTHROPIC_BASE_URL": claude.url,
+        "OPENAI_API_KEY": "stub",
+        "CLAUDE_CODE_MAX_RETRIES": "0",
+    }
+
+
+def limit(vendor, until):
+    """Return how a vendor refuses after its limit."""
+    if vendor == "claude":
+        names = ("unified-reset", "unified-5h-reset")
+        headers = {f"anthropic-ratelimit-{name}": str(until) for name in names}
+        headers |= {f"anthropic-ratelimit-unified-{name}": "rejected" for name in ("status", "5h-status")}
+        headers |= {"anthropic-ratelimit-unified-representative-claim": "five_hour", "x-should-retry": "false"}
+        error = {"type": "rate_limit_error", "message": "This would exceed your rate limit."}
+        return 429, headers, {"type": "error", "error": error}
+    error = {"type": "usage_limit_reached", "message": "limit", "plan_type": "plus", "resets_at": until}
+    return 429, {}, {"error": error}
+
+
+def full_context(vendor):
+    """Return how a vendor refuses a conversation that has become too long."""
+    if vendor == "claude":
+        error = {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}
+        return 400, {}, {"type": "error", "error": error}
+    error = {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."}
+    return 400, {}, {"error": error}
 
 
 def _next(text, results, steps):

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripted_vendor import Vendor
+from scripted_vendor import Vendor, make_home
 
 from deepwork.testing import step
 
@@ -41,7 +41,7 @@ def programs():
 class Desk:
     """A home without an account, a project, and a model for each vendor."""
 
-    def __init__(self, project, home):
+    def __init__(self, project, home, programs):
         self.project, self.home = project, home
         self.claude, self.codex = Vendor(), Vendor()
         project.write_job(steps=[step(name) for name in "abcdef"])
@@ -57,15 +57,12 @@ class Desk:
         for path in INSTRUCTIONS:
             project.write(path, skill)
         self.files = self.listed()
-        home.mkdir()
-        (home / ".codex").mkdir()
-        (home / ".codex" / "config.toml").write_text(
-            'model = "scripted"\nmodel_provider = "scripted"\n[model_providers.scripted]\nname = "scripted"\n'
-            f'base_url = "{self.codex.url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n'
-            "request_max_retries = 0\nstream_max_retries = 0\n"
-            f'[projects."{project.root}"]\ntrust_level = "trusted"\n'
-            f'[mcp_servers.users]\ncommand = "touch"\nargs = {json.dumps([str(home / "STARTED")])}\n'
-        )
+        self.variables = make_home(home, programs, self.claude, self.codex)
+        with (home / ".codex" / "config.toml").open("a") as config:
+            config.write(
+                f'[projects."{project.root}"]\ntrust_level = "trusted"\n'
+                f'[mcp_servers.users]\ncommand = "touch"\nargs = {json.dumps([str(home / "STARTED")])}\n'
+            )
 
     def listed(self):
         files = [path for path in self.project.root.rglob("*") if path.is_file()]
@@ -88,13 +85,9 @@ def desk(project, programs, tmp_path, monkeypatch):
     for name in list(os.environ):
         if name.upper().endswith("_PROXY") or name.startswith("XDG_CACHE"):
             monkeypatch.delenv(name)
-    desk = Desk(project, tmp_path / "home")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", desk.claude.url)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "stub")
-    monkeypatch.setenv("OPENAI_API_KEY", "stub")
-    monkeypatch.setenv("CLAUDE_CODE_MAX_RETRIES", "0")
+    desk = Desk(project, tmp_path / "home", programs)
+    for name, value in {**desk.variables, "ANTHROPIC_API_KEY": "stub"}.items():
+        monkeypatch.setenv(name, value)
     yield desk
     desk.claude.close()
     desk.codex.close()
