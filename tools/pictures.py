@@ -10,12 +10,9 @@ from __future__ import annotations
 import io
 import json
 import re
-import secrets
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +33,7 @@ import team as teams
 from claude_desk import START, Desk
 from client_desks import PROGRAM, ClientDesk
 from scripted_models import ForgetfulModel
+from served import Dashboard
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -159,62 +157,38 @@ def draw_dashboard(folder: Path) -> None:
         team = teams.tell(Path(temporary) / "acme")
         shop, session = reviewed.tell(Path(temporary) / "shop")
         with browsing.launched(executable) as browser:
-            with dashboard(team.root) as address:
-                for name, view in views(address).items():
-                    take(browser, address, view, folder / f"dashboard-{name}.png")
-            with dashboard(shop.root) as address:
+            with Dashboard(team.root, Path(temporary)) as dashboard:
+                for name, view in views(dashboard).items():
+                    take(browser, dashboard, view, folder / f"dashboard-{name}.png")
+            with Dashboard(shop.root, Path(temporary)) as dashboard:
                 view = (f"#/sessions/{session}/steps/plan", "light", "wide")
-                take(browser, address, view, folder / "dashboard-piece.png")
+                take(browser, dashboard, view, folder / "dashboard-piece.png")
 
 
-def take(browser: Browser, address: str, view: View, file: Path) -> None:
+def take(browser: Browser, dashboard: Dashboard, view: View, file: Path) -> None:
     """Take the picture of a view."""
     place, scheme, size = view
     viewport: Any = dict(zip(("width", "height"), SIZES[size], strict=True))
     context = browser.new_context(viewport=viewport, color_scheme=scheme, reduced_motion="reduce")
     page = context.new_page()
-    page.goto(address)
-    page.locator("main h1").wait_for()
-    page.goto(f"{address.partition('#')[0]}{place}")
-    page.locator("main h1").wait_for()
-    page.locator(".loading").first.wait_for(state="detached")
+    dashboard.enter(page, place)
     page.get_by_title("Live").wait_for()
     page.wait_for_timeout(300)  # for the drawing of a plan, which has no end to wait for
     page.screenshot(path=file)
     context.close()
 
 
-@contextmanager
-def dashboard(root: Path) -> Iterator[str]:
-    """Start `deepwork dashboard`, and yield its address with the token."""
-    token, tokens = secrets.token_urlsafe(32), root.parent / "tokens"
-    tokens.touch(mode=0o600)
-    tokens.write_text(f"local {token} person\n")
-    command = [sys.executable, "-m", "deepwork", "dashboard", "--port", "0", "--path", str(root)]
-    command += ["--token-file", str(tokens)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert process.stdout
-    match = re.search(r"http\S+", process.stdout.readline())
-    assert match, "the dashboard does not start"
-    try:
-        yield f"{match[0]}#token={token}"
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def read(address: str, path: str) -> Any:
+def read(dashboard: Dashboard, path: str) -> Any:
     """Return what the dashboard answers to a GET."""
-    base, _, token = address.partition("#token=")
-    with urlopen(Request(base + path, headers={"Authorization": f"Bearer {token}"})) as answer:
+    with urlopen(Request(dashboard.url + path, headers={"Authorization": f"Bearer {dashboard.TOKEN}"})) as answer:
         return json.load(answer)
 
 
-def views(address: str) -> dict[str, View]:
+def views(dashboard: Dashboard) -> dict[str, View]:
     """Return the view of each picture."""
-    sessions = {session["goal"]: session["id"] for session in read(address, "api/sessions")["items"]}
-    [plan] = [plan["id"] for plan in read(address, "api/plans")["items"] if "billing" in plan["name"]]
-    tasks = {row[1]: row[0] for row in read(address, f"api/plans/{plan}/graph")["rows"]}
+    sessions = {session["goal"]: session["id"] for session in read(dashboard, "api/sessions")["items"]}
+    [plan] = [plan["id"] for plan in read(dashboard, "api/plans")["items"] if "billing" in plan["name"]]
+    tasks = {row[1]: row[0] for row in read(dashboard, f"api/plans/{plan}/graph")["rows"]}
     return {
         "inbox": ("#/inbox", "light", "page"),
         "session": (f"#/sessions/{sessions['Explain the growth of storage costs']}?step=draft", "light", "page"),
