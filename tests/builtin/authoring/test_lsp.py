@@ -203,6 +203,33 @@ def test_rename_changes_the_job_its_tests_and_its_routes(name, new, demo, file, 
     assert routes[1]["step"] == "collect"
 
 
+def test_a_route_of_the_configuration_is_completed_and_its_names_lead_to_the_job(demo, file):
+    config = demo.root / ".deepwork/config.yml"
+    config.write_text(
+        "quality_gate:\n  runners:\n    - job: other\n      step: collect\n    - job: demo\n      step: collect\n"
+        "      review: collect.md\n      runner: self\n    - {job: demo, step: write, runner: self}\n"
+    )
+    with editing(demo.root) as editor:
+        opened = {"uri": config.as_uri(), "languageId": "yaml", "version": 1, "text": config.read_text()}
+        editor.send("textDocument/didOpen", {"textDocument": opened})
+        place = at(config, "job: demo\n      step: collect", 23)
+        definition = editor.request("textDocument/definition", place)["result"]
+        edits = editor.request("textDocument/rename", {**place, "newName": "gather"})["result"]["changes"]
+        other = editor.request("textDocument/rename", {**at(config, "step: collect", 8), "newName": "gather"})
+        labels = [
+            {
+                item["label"]
+                for item in editor.request("textDocument/completion", at(config, text, 8))["result"]["items"]
+            }
+            for text in ("step: collect\n      review", "review: collect.md")
+        ]
+    assert definition["uri"] == file.as_uri()
+    assert [edit["range"]["start"]["line"] for edit in edits[config.as_uri()]] == [5]
+    assert file.as_uri() in edits
+    assert "neither a step nor an output" in other["error"]["message"]
+    assert labels == [{"collect", "write", "send"}, {"step", "collect.md"}]
+
+
 @pytest.mark.parametrize(
     ("new", "says"), [("write", "'write' is taken"), ("With Space", "is no id of a step"), ("", "is no id")]
 )

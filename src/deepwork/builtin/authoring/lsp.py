@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -41,6 +42,7 @@ SEVERITIES = {
 }
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 MAX_HOVER = 20_000
+CONFIG = "config.yml"
 _KEY = re.compile(r"^(\s*)(?:- )?(\w+):")
 
 
@@ -167,12 +169,23 @@ class JobServer:
     def use_at(self, parameters: Any) -> tuple[Path, Use] | None:
         """Return the job's folder and the use of a name at a place."""
         path = path_of(parameters.text_document.uri)
-        job_dir = job_dir_of(path)
+        line, column = self._place(parameters)
+        job_dir = self._job_dir_at(path, line)
         if job_dir is None:
             return None
-        line, column = self._place(parameters)
         use = symbols.at(self.uses(path, job_dir, now=True), line, column)
         return (job_dir, use) if use else None
+
+    def _job_dir_at(self, path: Path, line: int) -> Path | None:
+        """Return the folder of the job that a line is about; in a configuration its route names the job."""
+        if path.name != CONFIG:
+            return job_dir_of(path)
+        lines = (self.text(path) or "").splitlines()
+        begin = next((number for number in range(min(line, len(lines) - 1), -1, -1) if _begins(lines[number])), line)
+        route = [*lines[begin : begin + 1], *takewhile(lambda text: not _begins(text), lines[begin + 1 :])]
+        match = re.search(r"\bjob:\s*[\"']?(\w+)", "\n".join(route))
+        job_dir = path.parent / "jobs" / match[1] if match else None
+        return job_dir if job_dir and (job_dir / FILE_NAME).is_file() else None
 
     def _place(self, parameters: Any) -> tuple[int, int]:
         document = self.server.workspace.get_text_document(parameters.text_document.uri)
@@ -191,8 +204,7 @@ class JobServer:
 
     def definition(self, parameters: lsp.DefinitionParams) -> lsp.Location | None:
         """Return where a step or an output is made, or the instructions file that is named."""
-        path = path_of(parameters.text_document.uri)
-        job_dir = job_dir_of(path)
+        job_dir = self._job_dir_at(path_of(parameters.text_document.uri), parameters.position.line)
         if job_dir is None:
             return None
         file = self._instructions_at(parameters, job_dir)
@@ -218,8 +230,7 @@ class JobServer:
 
     def hover(self, parameters: lsp.HoverParams) -> lsp.Hover | None:
         """Return what the agent will read in the step of the place."""
-        path = path_of(parameters.text_document.uri)
-        job_dir = job_dir_of(path)
+        job_dir = self._job_dir_at(path_of(parameters.text_document.uri), parameters.position.line)
         job = self._job(job_dir) if job_dir else None
         if job is None or job_dir is None:
             return None
@@ -257,10 +268,10 @@ class JobServer:
     def _fitting(self, path: Path, above: list[str], before: str) -> Iterator[str]:
         keys = _enclosing_keys(above, before)
         key = keys[0] if keys else ""
-        if key == "runner" or (path.name == "config.yml" and key == "runners"):
+        if key == "runner" or (path.name == CONFIG and key == "runners"):
             yield from _runners(path)
             return
-        job_dir = job_dir_of(path)
+        job_dir = self._job_dir_at(path, len(above))
         document = self.document(job_dir / FILE_NAME) if job_dir else None
         if document is None:
             return
@@ -268,7 +279,7 @@ class JobServer:
         step_id = _step_above(above, before)
         if key in ("from_step", "dependencies", "step") or (key == "steps" and "id" not in before):
             yield from (symbol.name for symbol in defined if symbol.kind == "step")
-        elif key == "run_each":
+        elif key in ("run_each", "review"):
             yield from ("step", *(symbol.name for symbol in defined if symbol.step == step_id))
         elif key in ("file", "outputs", "verdicts"):
             own = [symbol.name for symbol in defined if symbol.kind == "output" and symbol.step == step_id]
@@ -294,7 +305,7 @@ class JobServer:
             owners = [item.step for item in definitions if (item.kind, item.name) == ("output", symbol.name)]
             symbol = Symbol("output", symbol.name, owners[0] if len(owners) == 1 else "")
         self._check_new(symbol, new, definitions)
-        config = job_dir.parent.parent / "config.yml"
+        config = job_dir.parent.parent / CONFIG
         files = [job_dir / FILE_NAME, *files_in([job_dir]), *([config] if config.is_file() else [])]
         written = yaml_text(new)
         changes: dict[str, list[lsp.TextEdit]] = {}
@@ -353,6 +364,11 @@ def job_dir_of(path: Path) -> Path | None:
     if path.name.endswith((SUFFIX, ".md")):
         return next((folder for folder in path.parents[:3] if (folder / FILE_NAME).is_file()), None)
     return None
+
+
+def _begins(line: str) -> bool:
+    """True if an item of a list begins in a line."""
+    return line.lstrip().startswith("-")
 
 
 def _whole_line(line: int | None) -> lsp.Range:
