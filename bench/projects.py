@@ -14,7 +14,7 @@ import anyio
 
 from bench.contestants import OURS, Launcher
 from deepwork.api import Session, SessionStatus, Workspace
-from deepwork.builtin.json_store import JsonStore
+from deepwork.builtin.json_store.store import JsonStore
 from deepwork.testing import DeepworkProject, step
 
 STEPS = 18

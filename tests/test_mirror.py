@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # At least so many modules have a test file of their own: the number may only grow.
-FOUND = 259
+FOUND = 260
 # Modules that only declare, and modules that are tested through a door: where, and why there.
 ELSEWHERE = {
     "deepwork/api.py": ("tests/test_distributions.py", "a list of names"),
@@ -18,10 +18,7 @@ ELSEWHERE = {
     "deepwork/builtin/authoring/*": ("tests/builtin/authoring", "parts of the commands for jobs, tested by command"),
     "deepwork/builtin/clients/*": ("tests/builtin/clients", "parts of connect, hook and status, tested by command"),
     "deepwork/builtin/demo/*": ("tests/builtin/demo", "three acts, played by command"),
-    "deepwork/builtin/json_store/changes.py": (
-        "tests/builtin/json_store/test_active.py",
-        "notes of saves, by who reads them",
-    ),
+    "deepwork/builtin/json_store/*": ("tests/builtin/json_store", "parts of one store, tested by what reads its files"),
     "deepwork/builtin/http/*": ("tests/builtin/http", "layers of one server, tested over real connections"),
     "deepwork/builtin/people/*": ("tests/builtin/people", "parts of the inbox, tested by its command and notifier"),
     "deepwork/builtin/proofs/*": ("tests/builtin/proofs", "parts of a proof, tested by gates that are tried"),

@@ -11,9 +11,10 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import given
 
 from deepwork.api import Session
+from deepwork.builtin.json_store.heads import FileHeads
 from deepwork.builtin.people.sessions import SessionInbox
 from deepwork.models.standing import MAX_HEAD, MAX_TEXT, MAX_WAITS, read_head
-from deepwork.project.heads import FileHeads, newest_heads
+from deepwork.project.heads import newest_heads
 from deepwork.project.project import Project
 from deepwork.sessions.manager import standing_in
 from deepwork.sessions.standing import MAX_STANDING, standing_of, waiting_steps

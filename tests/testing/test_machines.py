@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import settings
 
 from deepwork.api import MemoryStore, Workspace
-from deepwork.builtin.json_store import JsonStore
+from deepwork.builtin.json_store.store import JsonStore
 from deepwork.testing.machines import StoreMachine
 
 

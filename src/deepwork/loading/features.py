@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # The module with the hooks of each. `deepwork doctor` shows their checks in this order.
 FEATURES = {
-    "json_store": "deepwork.builtin.json_store",
+    "json_store": "deepwork.builtin.json_store.plugin",
     "memory_store": "deepwork.builtin.memory_store",
     "local_jobs": "deepwork.builtin.local_jobs",
     "reviewers": "deepwork.builtin.reviewers.plugin",
@@ -17,3 +17,6 @@ FEATURES = {
     "clients": "deepwork.builtin.clients.plugin",
     "demo": "deepwork.builtin.demo.plugin",
 }
+
+# What reads the heads of sessions from the files of a store, which is not opened for it, by the store's name.
+HEADS = {"json": "deepwork.builtin.json_store.heads:FileHeads"}

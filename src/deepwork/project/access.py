@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from deepwork.models.sessions import Session
     from deepwork.models.standing import GateRecord
     from deepwork.paths.workspace import Workspace
+    from deepwork.ports.heads import SessionHeads
     from deepwork.ports.inbox import Inbox
     from deepwork.ports.records import AgentMail
     from deepwork.ports.state_store import StateStore
-    from deepwork.project.heads import FileHeads, StoreHeads
     from deepwork.project.project import Project as WholeProject
     from deepwork.project.step_gate import StepGate
     from deepwork.sessions.manager import StateManager
@@ -74,7 +74,7 @@ class Project:
         """Return what of the configuration has no effect: never, until it is trusted, or without a plugin."""
         return self._open().notices()
 
-    def standings(self) -> FileHeads | StoreHeads:
+    def standings(self) -> SessionHeads:
         """Return the reader of where the open sessions stand. It never raises before it reads."""
         from deepwork.project.heads import heads_of
 

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from deepwork.api import SessionStatus, Workspace
-from deepwork.builtin.json_store import JsonStore, changes
+from deepwork.builtin.json_store import changes
+from deepwork.builtin.json_store.store import JsonStore
 from deepwork.testing import a_session
 from deepwork.testing.samples import at
 

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from deepwork.api import MemoryStore, Session, SessionStatus, Workspace
-from deepwork.builtin.json_store import JsonStore
+from deepwork.builtin.json_store.store import JsonStore
 from deepwork.errors import CorruptSession, PathRefused, StorageError
 from deepwork.models.sessions import SCHEMA_VERSION
 from deepwork.testing import a_session

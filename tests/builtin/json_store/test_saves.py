@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from deepwork.api import SessionStatus, Workspace
-from deepwork.builtin.json_store import JsonStore
-from deepwork.builtin.json_store.files import lock_name
+from deepwork.builtin.json_store.names import lock_name
+from deepwork.builtin.json_store.store import JsonStore
 from deepwork.errors import StaleSession, StorageError
 from deepwork.testing import a_session
 from deepwork.testing.wire import PATIENCE

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from deepwork.api import Session, Workspace
-from deepwork.builtin.json_store import JsonStore
+from deepwork.builtin.json_store.store import JsonStore
 
 pytestmark = pytest.mark.anyio
 

@@ -30,10 +30,6 @@ class TestUpkeepPlugin(PluginContract):
     plugin = "upkeep"
 
 
-class TestJsonStorePlugin(PluginContract):
-    plugin = "json_store"
-
-
 class TestLocalJobsPlugin(PluginContract):
     plugin = "local_jobs"
 

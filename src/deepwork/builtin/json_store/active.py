@@ -8,16 +8,8 @@ from threading import Lock
 
 from deepwork.api import Folder, Session, SessionSummary
 from deepwork.builtin.json_store.changes import Mark, changes_since
-from deepwork.builtin.json_store.files import (
-    MAX_LISTED,
-    MAX_SESSION,
-    Stamp,
-    file_name,
-    ids_of,
-    is_id,
-    read_for_listing,
-    stamp_of,
-)
+from deepwork.builtin.json_store.files import Stamp, read_for_listing, stamp_of
+from deepwork.builtin.json_store.names import MAX_LISTED, MAX_SESSION, file_name, ids_of, is_id
 from deepwork.errors import CorruptSession
 from deepwork.ports.state_store import SessionCache
 

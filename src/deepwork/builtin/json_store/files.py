@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from deepwork.api import Folder, Session, SessionSummary
+from deepwork.builtin.json_store.names import DAMAGED, FILE_END, MAX_LISTED, MAX_SESSION, file_name, ids_of, is_id
 from deepwork.errors import CorruptSession, StorageError
 from deepwork.models.sessions import SCHEMA_VERSION
 from deepwork.models.standing import MAX_HEAD, read_head
@@ -24,21 +24,13 @@ from deepwork.text import visible
 # What tells one content of a file from the next: every save makes a new file.
 Stamp = tuple[int, int, int, int]
 
-DAMAGED = ".corrupt"
-MAX_SESSION = 32 * 1024 * 1024
 MAX_REASON = 200
-# A listing looks at so many files, and reads so many bytes of the files that have to be read whole.
-MAX_LISTED = 10_000
+# A listing reads so many bytes of the files that have to be read whole.
 MAX_LISTED_BYTES = 64 * 1024 * 1024
 
 # A folder, a pipe, or a file that is too large.
 _NO_FILE = {errno.EFBIG, errno.EINVAL, errno.EISDIR}
 
-_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
-_FILE = re.compile(rf"session_({_ID.pattern})\.json")
-_DAMAGED_FILE = re.compile(rf"session_{_ID.pattern}\.json\.(\w{{1,32}}){re.escape(DAMAGED)}")
-_LOCKS = 16
-_FILE_END = b"\n}\n"
 # Longer than any clock of a file system takes from one time to the next.
 _TICK_NS = 2_500_000_000
 
@@ -124,27 +116,6 @@ class FileReader:
         return summary
 
 
-def is_id(session_id: str) -> bool:
-    """True if an id can be part of a file name."""
-    return _ID.fullmatch(session_id) is not None
-
-
-def file_name(session_id: str) -> str:
-    """Name the file of a session."""
-    return f"session_{session_id}.json"
-
-
-def ids_of(names: Iterable[str]) -> list[str]:
-    """Return the ids of the sessions to which files belong, by their names."""
-    return [match[1] for match in map(_FILE.fullmatch, names) if match]
-
-
-def damaged_files(names: Iterable[str]) -> list[str]:
-    """Choose the files that were set aside, in the order of their times; other names could say anything."""
-    matches = [match for match in map(_DAMAGED_FILE.fullmatch, names) if match]
-    return [match[0] for match in sorted(matches, key=lambda match: match[1])]
-
-
 def stamp_of(folder: Folder, name: str) -> Stamp:
     """Return the stamp of a file."""
     status = folder.status(name)
@@ -157,11 +128,6 @@ def stamp_or_none(folder: Folder, name: str) -> Stamp | None:
         return stamp_of(folder, name)
     except FileNotFoundError:
         return None
-
-
-def lock_name(session_id: str) -> str:
-    """Spread sessions over a few lock files, the same in every process."""
-    return f"sessions.{sum(session_id.encode()) % _LOCKS}.lock"
 
 
 def read_session(folder: Folder, session_id: str) -> Session | None:
@@ -195,7 +161,7 @@ def read_for_listing(folder: Folder, session_id: str, *, limit: int) -> tuple[Se
         descriptor = file.fileno()
         size = os.fstat(descriptor).st_size
         head = read_head(os.read(descriptor, MAX_HEAD))
-        is_whole = os.pread(descriptor, len(_FILE_END), max(0, size - len(_FILE_END))) == _FILE_END
+        is_whole = os.pread(descriptor, len(FILE_END), max(0, size - len(FILE_END))) == FILE_END
     if head and is_whole:
         with suppress(ValueError):
             return SessionSummary.model_validate(vars(head)), 0

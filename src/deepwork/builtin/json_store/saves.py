@@ -28,15 +28,8 @@ from typing import Any, NoReturn
 
 from deepwork.api import Folder, Session
 from deepwork.builtin.json_store.changes import Note
-from deepwork.builtin.json_store.files import (
-    MAX_SESSION,
-    Stamp,
-    file_name,
-    is_id,
-    lock_name,
-    read_revision,
-    stamp_or_none,
-)
+from deepwork.builtin.json_store.files import Stamp, read_revision, stamp_or_none
+from deepwork.builtin.json_store.names import MAX_SESSION, file_name, is_id, lock_name
 from deepwork.builtin.json_store.writing import SessionWriter
 from deepwork.errors import PathRefused, StaleSession, StorageError
 from deepwork.paths.folder import FileBeside

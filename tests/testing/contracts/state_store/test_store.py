@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from deepwork.api import MemoryStore, Workspace
-from deepwork.builtin.json_store import JsonStore
+from deepwork.builtin.json_store.store import JsonStore
 from deepwork.testing import StateStoreContract, StateStoreProcessesContract
 
 
