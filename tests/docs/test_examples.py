@@ -117,7 +117,7 @@ async def test_a_set_that_is_served_alone_has_its_own_names(project, plugins):
 
 
 def test_the_command_prints_its_tickets(plugins, capsys):
-    offered = plugins("deepwork_commands").ask_without_context("deepwork_commands", click.Command).items
+    offered = plugins("deepwork_commands").ask("deepwork_commands", click.Command).items
     [command] = [command for command in offered if not command.by.builtin]
     assert (command.item.name, str(command.by)) == ("tickets", "deepwork-acme 1.0 (plugin 'acme')")
     command.item.main([], standalone_mode=False)

@@ -69,7 +69,7 @@ def _with_steps(params: Sequence[click.Parameter]) -> list[click.Parameter]:
 
 
 def _steps(plugins: PluginManager) -> list[InitStep]:
-    answers = plugins.ask_without_context("deepwork_init_steps", InitStep).demand()
+    answers = plugins.ask("deepwork_init_steps", InitStep).demand()
     return [provided.item for provided in by_name("step of init", answers, lambda step: step.name).values()]
 
 

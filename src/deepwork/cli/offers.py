@@ -19,7 +19,7 @@ def examine_plugins(project: Project) -> Offers:
 
 
 def _with_commands(project: Project, offers: Offers) -> Offers:
-    answers = project.plugins.ask_without_context("deepwork_commands", click.Command)
+    answers = project.plugins.ask("deepwork_commands", click.Command)
     hidden = hidden_commands([provided for provided in answers.items if not provided.by.builtin], COMMANDS)
     commands = [Offer(provided.by, "command", provided.item.name or "") for provided in answers.items]
     return offers.joined(commands, hidden.values(), answers.failures)

@@ -29,7 +29,7 @@ class PluginCommands(NamedTuple):
 def plugin_commands(core: Collection[str]) -> PluginCommands:
     """Load the commands of all plugins. The core's names win; of two plugins with one name neither is shown."""
     foreign = [candidate for candidate in installed() if not candidate.builtin]
-    answers = _loaded(foreign).ask_without_context("deepwork_commands", click.Command)
+    answers = _loaded(foreign).ask("deepwork_commands", click.Command)
     hidden = hidden_commands(answers.items, core)
     for error in [*answers.errors, *hidden.values()]:
         log.warning("%s", error.message)
@@ -45,7 +45,7 @@ def loaded_features() -> PluginManager:
 
 def feature_commands(group: str) -> dict[str, click.Command]:
     """Load the commands that features add to one of the core's groups; features that are left out add none."""
-    answers = loaded_features().ask_without_context("deepwork_commands", click.Command)
+    answers = loaded_features().ask("deepwork_commands", click.Command)
     groups = [item.item for item in answers.items if isinstance(item.item, click.Group) and item.item.name == group]
     return {name: command for item in groups for name, command in item.commands.items()}
 

@@ -106,20 +106,31 @@ class PluginManager:
         if self.problems:
             raise self.problems[0]
 
-    def ask(self, hook: str, kind: type[ItemT], context: ContextOf, **arguments: Any) -> Answers[ItemT]:
+    def ask(self, hook: str, kind: type[ItemT], context: ContextOf | None = None, **arguments: Any) -> Answers[ItemT]:
         """Ask every plugin that has the hook, one by one, so that a failing plugin does not stop the rest.
 
         Args:
             hook: The name of the hook.
             kind: The type of its items.
-            context: Makes the context of a plugin from its name.
+            context: Makes the context of a plugin from its name; None for hooks without one, as for commands.
             **arguments: Further arguments of the hook.
         """
-        return self._gather(hook, kind, context, arguments)
-
-    def ask_without_context(self, hook: str, kind: type[ItemT]) -> Answers[ItemT]:
-        """Ask every plugin for what it has in any project, such as commands of the terminal."""
-        return self._gather(hook, kind, None, {})
+        items: list[Provided[ItemT]] = []
+        failures: list[Provided[DeepWorkError]] = []
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            candidate = self._candidates[implementation.plugin_name]
+            hook_arguments = {"context": context(candidate.name), **arguments} if context else arguments
+            try:
+                answer = _ask(implementation, candidate, hook, hook_arguments, kind)
+            except DeepWorkError as error:
+                failures.append(Provided(error, candidate))
+                continue
+            wrong_items = [item for item in answer if not isinstance(item, kind)]
+            if wrong_items:
+                text = f"{candidate}: hook {hook} gave {type(wrong_items[0]).__name__}, not {kind.__name__}"
+                failures.append(Provided(PluginLoadError(text, hint=hint_to_block(candidate)), candidate))
+            items += [Provided(item, candidate) for item in answer if isinstance(item, kind)]
+        return Answers(tuple(items), tuple(failures))
 
     def has(self, name: str) -> bool:
         """True if a plugin is loaded."""
@@ -141,26 +152,6 @@ class PluginManager:
         """The same, for the end of an error about something that is missing."""
         plugins = ", ".join(str(status.plugin) for status in self.left_out)
         return f"; left out: {plugins}" if plugins else ""
-
-    def _gather(
-        self, hook: str, kind: type[ItemT], context: ContextOf | None, arguments: dict[str, Any]
-    ) -> Answers[ItemT]:
-        items: list[Provided[ItemT]] = []
-        failures: list[Provided[DeepWorkError]] = []
-        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
-            candidate = self._candidates[implementation.plugin_name]
-            hook_arguments = {"context": context(candidate.name), **arguments} if context else arguments
-            try:
-                answer = _ask(implementation, candidate, hook, hook_arguments, kind)
-            except DeepWorkError as error:
-                failures.append(Provided(error, candidate))
-                continue
-            wrong_items = [item for item in answer if not isinstance(item, kind)]
-            if wrong_items:
-                text = f"{candidate}: hook {hook} gave {type(wrong_items[0]).__name__}, not {kind.__name__}"
-                failures.append(Provided(PluginLoadError(text, hint=hint_to_block(candidate)), candidate))
-            items += [Provided(item, candidate) for item in answer if isinstance(item, kind)]
-        return Answers(tuple(items), tuple(failures))
 
     def _load(self, candidate: Candidate) -> None:
         try:

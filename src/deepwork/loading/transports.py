@@ -16,7 +16,7 @@ def transports_of(plugins: PluginManager) -> dict[str, TransportSpec]:
     Raises:
         PluginError: A plugin is broken, or two offer one name.
     """
-    answers = plugins.ask_without_context("deepwork_transports", TransportSpec).demand()
+    answers = plugins.ask("deepwork_transports", TransportSpec).demand()
     offered = by_name("transport", answers, lambda spec: spec.name)
     if STDIO in offered:
         raise PluginLoadError(f"{offered[STDIO].by} offers the transport {STDIO!r}, which is the server's own")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from deepwork.errors import ConfigError, PathRefused, RunnerUnavailable, UnknownName
 from deepwork.jobs.catalogue import Catalogue
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
 
+ItemT = TypeVar("ItemT")
+
 
 def load_plugins(
     config: Config,
@@ -79,6 +81,15 @@ def load_plugins(
         strict=environment.get("DEEPWORK_STRICT_PLUGINS", "") not in ("", "0"),
         candidates=candidates,
     )
+
+
+def _asked(hook: str, kind: type[ItemT]) -> cached_property[Answers[ItemT]]:
+    """Return the property of a project that has what all plugins answer to a hook; it is asked once."""
+
+    def ask(project: Project) -> Answers[ItemT]:
+        return project.plugins.ask(hook, kind, project.context, project=project.access)
+
+    return cached_property(ask)
 
 
 class Project:
@@ -170,46 +181,16 @@ class Project:
         await self.shared.close()
 
     # What the plugins answer to each hook.
-
-    @cached_property
-    def job_sources(self) -> Answers[JobSource]:
-        return self.plugins.ask("deepwork_job_sources", JobSource, self._contexts)  # type: ignore[type-abstract]  # only isinstance
-
-    @cached_property
-    def state_stores(self) -> Answers[StateStoreSpec]:
-        return self.plugins.ask("deepwork_state_stores", StateStoreSpec, self._contexts)
-
-    @cached_property
-    def review_runners(self) -> Answers[ReviewRunnerSpec]:
-        return self.plugins.ask("deepwork_review_runners", ReviewRunnerSpec, self._contexts)
-
-    @cached_property
-    def checks(self) -> Answers[Check]:
-        return self.plugins.ask("deepwork_checks", Check, self._contexts, project=self.access)
-
-    @cached_property
-    def inbox_sources(self) -> Answers[InboxSource]:
-        return self.plugins.ask("deepwork_inbox", InboxSource, self._contexts, project=self.access)  # type: ignore[type-abstract]  # only isinstance
-
-    @cached_property
-    def agent_mail(self) -> Answers[AgentMail]:
-        return self.plugins.ask("deepwork_agent_mail", AgentMail, self._contexts)
-
-    @cached_property
-    def unlisted_tools(self) -> Answers[UnlistedTool]:
-        return self.plugins.ask("deepwork_unlisted_tools", UnlistedTool, self._contexts, project=self.access)
-
-    @cached_property
-    def provers(self) -> Answers[Prover]:
-        return self.plugins.ask("deepwork_provers", Prover, self._contexts)  # type: ignore[type-abstract]  # only isinstance
-
-    @cached_property
-    def agents(self) -> Answers[AgentSpec]:
-        return self.plugins.ask("deepwork_agents", AgentSpec, self._contexts)
-
-    @cached_property
-    def claims(self) -> Answers[ClaimKeeper]:
-        return self.plugins.ask("deepwork_claims", ClaimKeeper, self._contexts)
+    job_sources = _asked("deepwork_job_sources", JobSource)  # type: ignore[type-abstract]  # only isinstance
+    state_stores = _asked("deepwork_state_stores", StateStoreSpec)
+    review_runners = _asked("deepwork_review_runners", ReviewRunnerSpec)
+    checks = _asked("deepwork_checks", Check)
+    inbox_sources = _asked("deepwork_inbox", InboxSource)  # type: ignore[type-abstract]  # only isinstance
+    agent_mail = _asked("deepwork_agent_mail", AgentMail)
+    unlisted_tools = _asked("deepwork_unlisted_tools", UnlistedTool)
+    provers = _asked("deepwork_provers", Prover)  # type: ignore[type-abstract]  # only isinstance
+    agents = _asked("deepwork_agents", AgentSpec)
+    claims = _asked("deepwork_claims", ClaimKeeper)
 
     def tool_sets(self, engine: Engine) -> Answers[ToolSet]:
         """Ask for the tool sets that are bound to an engine."""

@@ -137,14 +137,14 @@ class PluginContract(Contract):
                 assert inspect.getdoc(tool.fn), f"tool {tool.name!r} has no docstring, which agents would read"
 
     def test_its_commands_explain_themselves(self, plugins: PluginManager) -> None:
-        for command in _mine(self, plugins.ask_without_context("deepwork_commands", click.Command).demand()):
+        for command in _mine(self, plugins.ask("deepwork_commands", click.Command).demand()):
             assert command.name
             assert command.help, f"command {command.name!r} has no help"
             assert CliRunner().invoke(command, ["--help"]).exit_code == 0
 
     def test_its_commands_have_names_of_their_own(self, plugins: PluginManager) -> None:
         own = {name for name, spec in COMMANDS.items() if feature_of(spec) == self.plugin}
-        for command in _mine(self, plugins.ask_without_context("deepwork_commands", click.Command).demand()):
+        for command in _mine(self, plugins.ask("deepwork_commands", click.Command).demand()):
             adds_to_a_group = self.plugin in FEATURES and isinstance(command, click.Group)
             is_hidden = command.name in COMMANDS.keys() - own
             problem = f"the core has a command {command.name!r}, which hides the plugin's"
@@ -195,7 +195,7 @@ def _declared(project: Project) -> list[Provided[Any]]:
         *project.state_stores.demand(),
         *project.review_runners.demand(),
         *project.tool_sets(project.engine()).demand(),
-        *project.plugins.ask_without_context("deepwork_commands", click.Command).demand(),
+        *project.plugins.ask("deepwork_commands", click.Command).demand(),
         *project.checks.demand(),
     ]
 
