@@ -35,12 +35,18 @@ async def work(database: deepwork_sql.Database, name: str, agents: int, late: fl
     from bench.items import all_are_done, claim, complete, take_over
 
     from deepwork_sql import LeaseLost
+    from deepwork_sql.errors import DatabaseError
 
     stale = Counter[str]()
 
     async def agent(worker: str) -> None:
         while True:
-            lease = await database.write(lambda tx: claim(tx, worker, LEASE) or take_over(tx, worker, LEASE))
+            try:
+                lease = await database.write(lambda tx: claim(tx, worker, LEASE) or take_over(tx, worker, LEASE))
+            except DatabaseError as error:
+                if "not said whether the change was made" not in str(error):
+                    raise
+                continue  # a restart came between; if it was made, its lease ends, and the item is open again
             if lease is None:
                 if await database.read(all_are_done):
                     return
