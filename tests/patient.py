@@ -1,4 +1,4 @@
-"""Gives what is asked in tests as long as a slow machine needs: users wait a second for it, and then go without it.
+"""Gives what is asked in tests as long as a slow machine needs: users wait some seconds, and then go without it.
 
 A test that is about such a limit sets one of its own.
 """
@@ -13,6 +13,12 @@ LIMITS = (
     ("deepwork.engine.active", "SECONDS"),
     ("deepwork.builtin.clients.desk", "PLUGIN_SECONDS"),
     ("deepwork.builtin.clients.hook_tool", "SECONDS"),
+    ("deepwork.builtin.clients.installed", "VERSION_SECONDS"),
+    ("deepwork.builtin.clients.verification", "SECONDS"),
+    ("deepwork.builtin.people.targets", "SECONDS"),
+    ("deepwork.builtin.proofs.committed", "SECONDS"),
+    ("deepwork.cli.environment", "_SECONDS"),
+    ("deepwork.project.inbox", "SECONDS"),
 )
 
 
