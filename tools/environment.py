@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from install import installer
+from install import installer, project_folders
 from install import run as run_installer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -175,12 +175,7 @@ def projects() -> list[str]:
     With extras alone, pip 23 does not see that a folder has what another one needs.
     """
     with_extras = [f"{ROOT}/plugins/{name}{extras}" for name, extras in EXTRAS.items()]
-    return [*map(str, [ROOT, *plugin_folders()]), *with_extras]
-
-
-def plugin_folders() -> list[Path]:
-    """Return the folders of the plugins that are distributions."""
-    return sorted(file.parent for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))
+    return [*map(str, project_folders(ROOT)), *with_extras]
 
 
 def fill(folder: Path) -> None:
@@ -196,7 +191,7 @@ def fill(folder: Path) -> None:
         )
     if not uv and not runs(python, "-m", "pip"):  # uv has made it, or `venv` was interrupted
         run([str(python), "-m", "ensurepip"])
-    ours = [NAME, *(plugin.name.replace("_", "-") for plugin in plugin_folders())]
+    ours = [NAME, *(plugin.name.replace("_", "-") for plugin in project_folders(ROOT)[1:])]
     # pip installs a folder again although its version is there already; uv has to be told. Nothing is compiled ahead:
     # most of what the libraries bring is never imported.
     more = [f"--reinstall-package={name}" for name in ours] if uv else ["--no-compile"]
@@ -214,7 +209,7 @@ def digest() -> str:
 
 def sources() -> Iterator[Path]:
     """Yield the files that a wheel of one of the distributions is built from."""
-    for project in (ROOT, *ROOT.glob("plugins/[!_]*")):
+    for project in project_folders(ROOT):
         yield from (file for file in (project / "pyproject.toml", project / "README.md") if file.is_file())
         for file in (project / "src").rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:

@@ -55,8 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
         write_version(clone, version)
         commit(clone, f"Release {version}")
         print(f"{version}: {', '.join(name for _, name in projects(clone))}", flush=True)
-        run([sys.executable, "tools/wheels.py", str(out)], cwd=clone)
-        python = install(Path(folder) / "environment", out)
+        environment = Path(folder) / "environment"
+        run([sys.executable, "tools/wheels.py", str(out), str(environment)], cwd=clone)
+        python = environment / "bin" / "python"
         write_parts(python, out / f"deepwork-{version}.cdx.json", clone)
         if not options.no_fixture:
             keep_stored_state(clone, python, version)
@@ -134,19 +135,6 @@ def write_version(root: Path, version: Version) -> None:
     run([sys.executable, "tools/distribution.py"], cwd=root)
     build = [sys.executable, "-m", "towncrier", "build", "--yes", "--version", str(version), "--date", today]
     run(build, cwd=root)
-
-
-def install(folder: Path, wheels: Path) -> Path:
-    """Install all wheels, as users with PostgreSQL have them, and return the Python."""
-    uv = [sys.executable, "-m", "uv"]
-    run([*uv, "venv", "--quiet", "--python", sys.executable, str(folder)], cwd=wheels)
-    python = folder / "bin" / "python"
-    files = [
-        f"{file}[postgresql]" if file.name.startswith("deepwork_sql") else str(file) for file in wheels.glob("*.whl")
-    ]
-    run([*uv, "pip", "install", "--quiet", "--python", str(python), *files], cwd=wheels)
-    run([*uv, "pip", "check", "--quiet", "--python", str(python)], cwd=wheels)
-    return python
 
 
 def write_parts(python: Path, file: Path, clone: Path) -> None:

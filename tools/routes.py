@@ -37,7 +37,8 @@ from deepwork import __version__
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "clients"))
 from claude_desk import RecordingModel  # noqa: E402
-from environment import plugin_folders, projects  # noqa: E402
+from environment import projects  # noqa: E402
+from install import project_folders  # noqa: E402
 from scripted_models import ForgetfulModel  # noqa: E402
 
 START = {"goal": "newcomers", "job_name": "project_tour", "workflow_name": "write_tour"}
@@ -298,7 +299,7 @@ def processor_seconds() -> float:
 
 def fill(mirror: Path) -> None:
     """Download every library that the distributions and their build need, once for what they declare."""
-    declared = "".join((folder / "pyproject.toml").read_text() for folder in (ROOT, *plugin_folders()))
+    declared = "".join((folder / "pyproject.toml").read_text() for folder in project_folders())
     with (mirror / "declared").open("a+") as note:
         fcntl.flock(note, fcntl.LOCK_EX)  # several tests may come at once
         note.seek(0)
@@ -325,7 +326,7 @@ def prepare(folder: Path) -> Path:
     """Clone this repository, uncommitted changes left out, and build its wheels."""
     clone = folder / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-    for project in (clone, *sorted(clone.glob("plugins/deepwork_*"))):
+    for project in project_folders(clone):
         build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(clone / "dist")]
         subprocess.run(build, cwd=project, check=True, capture_output=True)
     return clone

@@ -1,13 +1,15 @@
 """Builds wheels and sdists of the core and of every plugin into `dist/`, and checks them.
 
-    python tools/wheels.py [FOLDER]
+    python tools/wheels.py [FOLDER [ENVIRONMENT]]
 
 Checked are names and versions, the metadata (`twine check`), what is in the files, that a wheel built from the sdist
-is the same, and that everything installs into one fresh environment (`uv pip check`). Exit code 1: something is wrong.
+is the same, and that everything installs into one fresh environment (`uv pip check`), which is kept if it is named.
+Exit code 1: something is wrong.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tarfile
@@ -33,7 +35,11 @@ CORE_HAS = (
 
 def main() -> int:
     """Build, check, and print what has been found."""
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="for the files")
+    parser.add_argument("environment", nargs="?", type=Path, help="keep the environment there")
+    options = parser.parse_args()
+    out: Path = options.folder
     projects = project_folders(ROOT)
     problems: list[str] = []
     built: list[Path] = []
@@ -47,7 +53,9 @@ def main() -> int:
     if len(versions) > 1:
         problems.append(f"versions differ: {', '.join(sorted(versions))}")
     problems += complaints("twine check", [sys.executable, "-m", "twine", "check", "--strict", *map(str, built)])
-    problems += not_installable([file for file in built if file.suffix == ".whl"])
+    wheels = [file for file in built if file.suffix == ".whl"]
+    with tempfile.TemporaryDirectory() as folder:
+        problems += not_installable(wheels, options.environment or Path(folder))
     for problem in problems:
         print(f"WRONG  {problem}")
     print(f"{len(built)} files in {out}: {f'{len(problems)} problems' if problems else 'all is well'}")
@@ -94,13 +102,13 @@ def not_from_sdist(sdist: Path, wheel: Path) -> Iterator[str]:
             yield f"{name} is not in both wheels, of the folder and of the sdist"
 
 
-def not_installable(wheels: list[Path]) -> list[str]:
-    """Install everything in one go into a fresh environment, and have pip check it."""
-    with tempfile.TemporaryDirectory() as folder:
-        run([*UV, "venv", "--quiet", "--python", sys.executable, folder], cwd=ROOT)
-        python = ["--python", str(Path(folder) / "bin" / "python")]
-        problems = complaints("uv pip install", [*UV, "pip", "install", "--quiet", *python, *map(str, wheels)])
-        return problems or complaints("uv pip check", [*UV, "pip", "check", *python])
+def not_installable(wheels: list[Path], environment: Path) -> list[str]:
+    """Install everything in one go, as users with PostgreSQL do, and have pip check it."""
+    run([*UV, "venv", "--quiet", "--python", sys.executable, str(environment)], cwd=ROOT)
+    python = ["--python", str(environment / "bin" / "python")]
+    files = [f"{file}[postgresql]" if file.name.startswith("deepwork_sql") else str(file) for file in wheels]
+    problems = complaints("uv pip install", [*UV, "pip", "install", "--quiet", *python, *files])
+    return problems or complaints("uv pip check", [*UV, "pip", "check", *python])
 
 
 def complaints(about: str, command: list[str]) -> list[str]:
