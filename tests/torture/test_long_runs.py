@@ -44,6 +44,13 @@ def test_every_promise_is_kept(torture, arguments):
     assert code == 0
 
 
+def test_every_text_for_an_agent_is_handed_over(torture):
+    pytest.importorskip("deepwork_orchestration")
+    code, report = torture("deliveries", "--count", "30", "--kills", "4", DEEPWORK_NO_PLUGINS="")
+    assert "every promise was kept" in report, report
+    assert code == 0
+
+
 @pytest.mark.parametrize("bug", ["in_process_lock", "no_sync", "no_recorded_replies", "stack_in_memory"])
 def test_a_planted_bug_is_found_out_and_the_honest_build_is_not_accused(torture, bug):
     code, report = torture("planted", "--bug", bug)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import threading
+import itertools
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import click
 from agents import COMPETES, Agent, OpenSteps
 from ledger import Ledger, tell_losses
-from report import TOLD_EVERY, Report, seed_option
+from report import Report, seed_option
 from sample_project import tortured
 from servers import TRANSPORTS, AnyServer, transport_option
 from stores import store_option
@@ -49,17 +49,8 @@ def contention(
             except (Gone, TimeoutError) as error:
                 agent.refused.append(f"no answer: {error!r}")
 
-        threads = [
-            threading.Thread(target=work, args=[agent, running[number % servers]])
-            for number, agent in enumerate(ledger.agents)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(TOLD_EVERY)
-                if thread.is_alive():
-                    print(f"contention: {acknowledged():,} changes acknowledged", file=sys.stderr, flush=True)
+        with ThreadPoolExecutor(len(ledger.agents)) as pool:
+            list(pool.map(work, ledger.agents, itertools.cycle(running)))
         for server in running:
             server.close()
         ledger.check()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import tempfile
@@ -14,16 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
+from people import PERSON, in_project
 from report import Progress, Report, seed_option
 from sample_project import Project, make_project
 from servers import Restarted
 
-from deepwork.api import project_at
-from deepwork.ports.inbox import Answerer
+from deepwork.api import Project as OpenedProject
 
-PERSON = Answerer(user="torture", terminal="/dev/pts/0")
 TEXTS = re.compile(r"^\[([^\],]+)(, again)?\] (.*(?:\n\|.*)*)", re.MULTILINE)
 # So many texts fit into the quota of one client session.
 EACH = 20
@@ -97,21 +94,13 @@ class Window:
             self.breathe("Edit", paths=[path, ""])
             return
         else:
-            anyio.run(partial(_by_person, self._project.root, kind, self.session_id, words))
+            in_project(self._project.root, partial(self._intervene, kind, words))
         self.expected[number] = words
 
-
-async def _by_person(root: Path, kind: str, session_id: str, words: str) -> None:
-    access = project_at(root)
-    try:
-        changes = access.interventions()
-        session = await changes.named(session_id)
-        if kind == "pause":
-            await changes.pause(session, words, PERSON)
-        else:
-            await changes.say(session, words, PERSON)
-    finally:
-        await access.close()
+    async def _intervene(self, kind: str, words: str, project: OpenedProject) -> None:
+        interventions = project.interventions()
+        session = await interventions.named(self.session_id)
+        await (interventions.pause if kind == "pause" else interventions.say)(session, words, PERSON)
 
 
 @click.command()
@@ -123,7 +112,6 @@ def deliveries(count: int, kills: int, seed: int) -> None:
     dice = random.Random(seed)
     report = Report(f"{count} texts, {kills} kills")
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = f"{folder}/state"
         project = make_project(Path(folder) / "project")
         server = Restarted(project.root)
         windows = _run(server, project, dice, count, kills)

@@ -103,12 +103,9 @@ class Machine:
     def limit_file_size(self) -> str:
         """Forbid the server to write files over a few bytes, and allow it again."""
         causes = [os.strerror(errno.EFBIG), *self._causes]
-        failed = 0
-        for scene in self.stage.scenes:
-            for limit in (0, 1000):
-                limited = partial(_limited, self.stage.server.process.pid, limit)
-                trouble = Trouble(f"files limited to {limit} bytes", causes, limited)
-                failed += self._suffering.suffer(self.stage, scene, trouble)[0]
+        limited = partial(_limited, self.stage.server.process.pid)
+        troubles = [Trouble(f"files limited to {size} bytes", causes, partial(limited, size)) for size in (0, 1000)]
+        failed = self._suffering.suffer_each(self.stage, self.stage.scenes, *troubles)
         return f"real: {failed} calls under prlimit --fsize"
 
     def close(self) -> None:
@@ -128,8 +125,7 @@ def files_faults(suffering: Suffering, folder: Path, *, quick: bool) -> Iterator
             (disk / ".gitignore").write_text("*\n")
             yield _fill_disk(suffering, stage, disk, ())
             trouble = Trouble("read-only", [os.strerror(errno.EROFS)], partial(_read_only, disk))
-            failed = sum(suffering.suffer(stage, scene, trouble)[0] for scene in _lasting(stage))
-            yield f"real: {failed} calls on a read-only tmpfs"
+            yield f"real: {suffering.suffer_each(stage, _lasting(stage), trouble)} calls on a read-only tmpfs"
     machine.close()
 
 
@@ -153,20 +149,16 @@ def sqlite_faults(suffering: Suffering, folder: Path, *, quick: bool) -> Iterato
         if not problem:
             stage = Stage(folder / "project", store, {})  # its server has not used the database yet
             trouble = Trouble("read-only at the first use", SQLITE_CAUSES, partial(_read_only, disk))
-            failed = sum(suffering.suffer(stage, scene, trouble)[0] for scene in stage.scenes[1:2])
-            yield f"real: {failed} first use on a read-only tmpfs"
+            yield f"real: {suffering.suffer_each(stage, stage.scenes[1:2], trouble)} first use on a read-only tmpfs"
             suffering.close(stage)
 
 
 def _fill_disk(suffering: Suffering, stage: Stage, disk: Path, causes: Sequence[str]) -> str:
     """Leave so few pages of a small disk free that calls fail."""
-    failed = 0
-    for scene in _lasting(stage):
-        for pages in range(8):
-            full = partial(_without_log, stage.project.store, disk, pages)
-            trouble = Trouble(f"{pages} pages left", [os.strerror(errno.ENOSPC), *causes], full)
-            failed += suffering.suffer(stage, scene, trouble)[0]
-    return f"real: {failed} calls on a full tmpfs"
+    causes = [os.strerror(errno.ENOSPC), *causes]
+    full = partial(_without_log, stage.project.store, disk)
+    troubles = [Trouble(f"{pages} pages left", causes, partial(full, pages)) for pages in range(8)]
+    return f"real: {suffering.suffer_each(stage, _lasting(stage), *troubles)} calls on a full tmpfs"
 
 
 def locks(suffering: Suffering, stage: Stage, statement: str, *, refusal: str, quick: bool) -> Iterator[str]:
@@ -174,8 +166,7 @@ def locks(suffering: Suffering, stage: Stage, statement: str, *, refusal: str, q
     store = stage.project.store
     assert isinstance(store, Database)
     trouble = Trouble("locked for a moment", (), partial(_locked, store, statement, MOMENT))
-    for scene in stage.scenes:
-        suffering.suffer(stage, scene, trouble)
+    suffering.suffer_each(stage, stage.scenes, trouble)
     yield f"real: {len(stage.scenes)} calls while the database was locked for a moment"
     if not quick:
         trouble = Trouble("locked for long", [refusal], partial(_locked, store, statement, LONGEST))

@@ -74,12 +74,6 @@ class Postgres:
                 crashes += self._was_cut
         return f"real: {crashes} crashes of PostgreSQL at a COMMIT of a call"
 
-    def restart(self, scenes: Sequence[Scene]) -> str:
-        """Restart the server between two calls."""
-        for scene in scenes:
-            self._suffering.suffer(self.stage, scene, Trouble("restarted", (), self._restarted))
-        return f"real: {len(scenes)} calls after a restart of PostgreSQL"
-
     def be_away(self) -> str:
         """Stop the server for longer than callers wait."""
         trouble = Trouble(
@@ -87,17 +81,14 @@ class Postgres:
         )
         return self._suffering.suffer_together(self.stage, self.stage.scenes, trouble)
 
-    def be_read_only(self, scenes: Sequence[Scene]) -> str:
-        """Make the server a standby, which can only be read."""
-        trouble = Trouble("a standby", ["read-write mode during recovery"], self._standby)
-        failed = sum(self._suffering.suffer(self.stage, scene, trouble)[0] for scene in scenes)
-        return f"real: {failed} calls on a PostgreSQL that has become a standby"
-
-    def refuse_commits(self) -> str:
-        """Have COMMIT fail."""
-        trouble = Trouble("COMMIT fails", [REFUSES_TO_COMMIT], self._refusing)
-        failed = sum(self._suffering.suffer(self.stage, scene, trouble)[0] for scene in self.stage.scenes)
-        return f"real: {failed} calls whose COMMIT failed"
+    def fail(self, scenes: Sequence[Scene]) -> Iterator[str]:
+        """Restart the server between two calls, have COMMIT fail, and make it a standby, which can only be read."""
+        restarted = Trouble("restarted", (), self._restarted)
+        refusing = Trouble("COMMIT fails", [REFUSES_TO_COMMIT], self._refusing)
+        standby = Trouble("a standby", ["read-write mode during recovery"], self._standby)
+        for trouble, chosen in ((restarted, scenes), (refusing, self.stage.scenes), (standby, scenes)):
+            failed = self._suffering.suffer_each(self.stage, chosen, trouble)
+            yield f"real: {failed} of {len(chosen)} calls failed: {trouble.name}"
 
     def fill_disk(self) -> str:
         """Put the tables on a small disk, and fill it."""
@@ -110,7 +101,7 @@ class Postgres:
             shutil.chown(disk, data.owner(), data.group())
             self._store.run_sql(f"CREATE TABLESPACE small LOCATION '{disk}'", *(f"{move} small" for move in MOVES))
             trouble = Trouble("a full disk", [os.strerror(errno.ENOSPC)], partial(self._full, disk))
-            failed = sum(self._suffering.suffer(self.stage, scene, trouble)[0] for scene in self.stage.scenes)
+            failed = self._suffering.suffer_each(self.stage, self.stage.scenes, trouble)
             self._store.run_sql(*(f"{move} pg_default" for move in MOVES), "DROP TABLESPACE small")
         return f"real: {failed} calls on a full tmpfs"
 
@@ -177,10 +168,8 @@ def postgres_faults(suffering: Suffering, folder: Path, *, quick: bool) -> Itera
         scenes = [scene for scene in stage.scenes if not quick or scene.name in ("start", "finish a step")]
         yield postgres.lose_each_message()
         yield postgres.crash_at_commit(scenes)
-        yield postgres.restart(scenes)
-        yield postgres.refuse_commits()
         yield postgres.fill_disk()
-        yield postgres.be_read_only(scenes)
+        yield from postgres.fail(scenes)
         lock = "BEGIN; LOCK TABLE deepwork_sessions IN ACCESS EXCLUSIVE MODE"
         yield from locks(suffering, stage, lock, refusal="", quick=True)
         if not quick:

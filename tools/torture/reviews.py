@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
 import anyio
 import click
+from people import PERSON, in_project
 from report import Progress, Report, seed_option
 from servers import Restarted
 
-from deepwork.api import project_at
+from deepwork.api import Project
 from deepwork.errors import ItemChanged
-from deepwork.ports.inbox import Answer, Answerer
+from deepwork.ports.inbox import Answer
 from deepwork.testing import DeepworkProject, review, step
+from deepwork.testing.wire import PATIENCE
 
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "sessions"))
 from edited_text import EditedText
 
-PERSON = Answerer(user="torture", terminal="/dev/pts/0")
 FILE = "text.txt"
 OUTPUTS = {FILE: FILE}
-DECIDES = """
-import json, sys, anyio
-from deepwork.api import project_at
-from deepwork.ports.inbox import Answerer
-
-async def decide():
-    desk = project_at(sys.argv[1])
-    print("now", flush=True)
-    by = Answerer(user="torture", terminal="/dev/pts/0")
-    await desk.pieces().decide(sys.argv[2], "a", "changes", None, json.load(open(sys.argv[3])), by)
-    await desk.close()
-
-anyio.run(decide)
-"""
+# A person who can be killed is a process of its own.
+PROCESSES = get_context("spawn")
 
 
 class Agent(Restarted):
@@ -106,7 +96,8 @@ class Reviewed:
 
     def piece(self) -> dict[str, Any]:
         """Read the piece of work as pages do."""
-        return dict(anyio.run(partial(_piece, self._project.root, self.session)).as_json())
+        root, session = self._project.root, self.session
+        return dict(in_project(root, lambda project: project.pieces().piece(session, "a")).as_json())
 
     def _report(self, notes: str | None, *, killed: bool = False) -> dict[str, Any]:
         more = {"notes": notes} if notes else {}
@@ -122,21 +113,17 @@ class Reviewed:
     def _decide(self, items: list[dict[str, Any]], *, killed: bool) -> None:
         """Ask for changes; who is killed while they do it looks whether they have, and does it again if not."""
         if killed:
-            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-                json.dump(items, file)
-                file.flush()
-                command = [sys.executable, "-c", DECIDES, str(self._project.root), self.session, file.name]
-                person = subprocess.Popen(command, stdout=subprocess.PIPE)
-                assert person.stdout
-                person.stdout.readline()
-                time.sleep(self._dice.random() * 0.3)
-                person.kill()
-                person.wait()
-                person.stdout.close()
+            begun = PROCESSES.Event()
+            person = PROCESSES.Process(target=_decide, args=(self._project.root, self.session, items, begun))
+            person.start()
+            begun.wait(PATIENCE)
+            time.sleep(self._dice.random() * 0.3)
+            person.kill()
+            person.join()
             self._agent.kills += 1
             if self.piece()["waiting"] is None:
                 return
-        anyio.run(partial(_decide, self._project.root, self.session, "changes", items))
+        _decide(self._project.root, self.session, items)
 
     def _known(self, attempt: int, items: list[dict[str, Any]]) -> list[str]:
         """Note the comments that were written just now; what is missing or doubled is lost."""
@@ -157,20 +144,16 @@ class Reviewed:
         return list(reply.get("comments", ()))
 
 
-async def _piece(root: Path, session: str) -> Any:
-    desk = project_at(root)
-    try:
-        return await desk.pieces().piece(session, "a")
-    finally:
-        await desk.close()
+def _decide(root: Path, session: str, comments: list[dict[str, Any]], begun: Event | None = None) -> None:
+    """Ask for changes, and say when that begins."""
 
+    async def act(project: Project) -> None:
+        pieces = project.pieces()
+        if begun:
+            begun.set()
+        await pieces.decide(session, "a", Answer("changes", comments=comments), PERSON)
 
-async def _decide(root: Path, session: str, action: str, comments: list[dict[str, Any]]) -> None:
-    desk = project_at(root)
-    try:
-        await desk.pieces().decide(session, "a", Answer(action, comments=comments), PERSON)
-    finally:
-        await desk.close()
+    in_project(root, act)
 
 
 @click.command()
@@ -196,8 +179,6 @@ def reviews(count: int, comments: int, attempts: int, kills: int, races: int, se
         f"{count} reviews with {comments:,} comments over {attempts} attempts, {kills} kills, {races} races"
     )
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = f"{folder}/state"
-        os.environ["XDG_CONFIG_HOME"] = f"{folder}/config"
         project = DeepworkProject(Path(folder) / "project")
         project.write_job(steps=[step("a", outputs=_declared(), reviews=[review()])])
         project.write(".deepwork/config.yml", "quality_gate: {runner: person}\n")
@@ -279,28 +260,21 @@ def _race(root: Path, session: str) -> dict[str, Exception | None]:
     ends: dict[str, Exception | None] = {}
     start = threading.Barrier(2)
 
-    async def answer(action: str) -> None:
-        desk = project_at(root)
-        try:
-            contents = await desk.inbox().items(PERSON)
-            item = next((item for item in contents.items if item.id == f"sessions:{session}.a"), None)
-            if item is None:
-                raise LookupError(f"the item is not listed: {contents.as_json()}")
-            await anyio.to_thread.run_sync(start.wait)
-            await desk.inbox().answer(item.id, Answer(action, "Both at once", state=item.state), PERSON)
-        finally:
-            await desk.close()
+    async def answer(action: str, project: Project) -> None:
+        contents = await project.inbox().items(PERSON)
+        item = next((item for item in contents.items if item.id == f"sessions:{session}.a"), None)
+        if item is None:
+            raise LookupError(f"the item is not listed: {contents.as_json()}")
+        await anyio.to_thread.run_sync(start.wait)
+        await project.inbox().answer(item.id, Answer(action, "Both at once", state=item.state), PERSON)
 
     def decide(action: str) -> None:
         try:
-            anyio.run(answer, action)
+            in_project(root, partial(answer, action))
             ends[action] = None
         except Exception as error:  # noqa: BLE001 - it is compared with the expected one
             ends[action] = error
 
-    people = [threading.Thread(target=decide, args=(action,)) for action in ("pass", "changes")]
-    for person in people:
-        person.start()
-    for person in people:
-        person.join()
+    with ThreadPoolExecutor(2) as people:
+        people.map(decide, ("pass", "changes"))
     return ends

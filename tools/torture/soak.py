@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,22 +55,14 @@ class Soak:
 
     def run(self, calls: int, tell: Callable[[], None]) -> None:
         """Make calls, by several agents at once."""
-        calls_left = itertools.repeat(None, calls)
-        taking = threading.Lock()
 
         def work(agent: Agent) -> None:
-            while True:
-                with taking:
-                    if next(calls_left, "none") == "none":
-                        return
+            for _ in range(calls // AGENTS):
                 self._time(agent)
                 tell()
 
-        threads = [threading.Thread(target=work, args=[agent]) for agent in self.agents]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(AGENTS) as pool:
+            list(pool.map(work, self.agents))
 
     def _time(self, agent: Agent) -> None:
         began = time.monotonic()

@@ -112,6 +112,10 @@ class Suffering:
         stage.clear()
         return failed, str(reply and reply.get("stack"))
 
+    def suffer_each(self, stage: Stage, scenes: Sequence[Scene], *troubles: Trouble) -> int:
+        """Make calls in one trouble after the other, and return how many failed."""
+        return sum(self.suffer(stage, scene, trouble)[0] for scene in scenes for trouble in troubles)
+
     def suffer_together(self, stage: Stage, scenes: Sequence[Scene], trouble: Trouble) -> str:
         """Make calls at once in a trouble that lasts longer than servers wait; tell how long they took to say so."""
         situations = [Situation(stage, scene) for scene in scenes]
