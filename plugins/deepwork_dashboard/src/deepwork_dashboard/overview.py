@@ -45,12 +45,10 @@ class Overview:
         counts: Mapped = {"inbox": contents.total, "sessions": by_status}
         active = [summary for summary in summaries if summary.is_active][:MAX_ROWS]
         overview: Mapped = {"counts": counts, "sessions": await self._sessions.rows(active)}
-        if "plans" in self._dashboard.views and (part := await _or_problem(self._plan_part(), problems)):
-            counts |= part.pop("counts")
-            overview |= part
-        if "work" in self._dashboard.views and (part := await _or_problem(self._work_part(), problems)):
-            counts |= part.pop("counts")
-            overview |= part
+        for view, read in (("plans", self._plan_part), ("work", self._work_part)):
+            if view in self._dashboard.views and (part := await _or_problem(read(), problems)):
+                counts |= part.pop("counts")
+                overview |= part
         problems += [f"{failure.source}: {failure.error}" for failure in contents.failures]
         spent = await self._spending.of(summaries)
         return {**overview, "spent": spent, "problems": sorted(set(problems))}

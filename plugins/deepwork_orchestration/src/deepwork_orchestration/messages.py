@@ -33,6 +33,7 @@ from deepwork_orchestration.states import PERSON
 from deepwork_orchestration.transaction import PlanTransaction
 from deepwork_sql import new_id
 from deepwork_sql.shares import in_turns
+from deepwork_sql.statement import Statement
 
 # So many bytes are stored by one broadcast: others wait meanwhile.
 MAX_BROADCAST = 32 * 1024 * 1024
@@ -298,21 +299,19 @@ def has_unread_question(transaction: PlanTransaction, sender_id: str) -> bool:
 
 def waiting_for_people(transaction: PlanTransaction, limit: int, characters: int) -> tuple[list[Message], int]:
     """Return unread messages to people, with the beginnings of their bodies, and how many there are in all."""
-    rows = transaction.rows(_WAITING_FOR_PEOPLE, **_room(transaction, limit, characters))
-    return _begun(rows)
+    return _unread(transaction, _WAITING_FOR_PEOPLE, limit, characters)
 
 
 def waiting_for(transaction: PlanTransaction, agent_id: str, limit: int, characters: int) -> tuple[list[Message], int]:
     """Return the same of one agent."""
-    rows = transaction.rows(_WAITING_FOR_AGENT, agent_id=agent_id, **_room(transaction, limit, characters))
-    return _begun(rows)
+    return _unread(transaction, _WAITING_FOR_AGENT, limit, characters, agent_id=agent_id)
 
 
-def _room(transaction: PlanTransaction, limit: int, characters: int) -> Mapped:
-    return {"limit": limit, "characters": LONGEST_ESCAPE * characters, "now": transaction.now}
-
-
-def _begun(rows: Sequence[Any]) -> tuple[list[Message], int]:
+def _unread(
+    transaction: PlanTransaction, statement: Statement, limit: int, characters: int, **more: str
+) -> tuple[list[Message], int]:
+    room = {"limit": limit, "characters": LONGEST_ESCAPE * characters, "now": transaction.now}
+    rows = transaction.rows(statement, **room, **more)
     messages = [replace(Message(*row[:-2]), body=_beginning(row.beginning)) for row in rows]
     return messages, rows[0].total if rows else 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -122,29 +122,17 @@ class TemplateEntry(Identified):
 
 
 class PlanFile(Entry):
-    """The whole file."""
+    """The whole file: its sections in the order in which rows may refer to rows before them."""
 
     format: Literal["deepwork-plan"] = "deepwork-plan"
     version: Literal[1] = 1
-    repositories: list[RepositoryEntry] = Field(default=[])
-    workflows: list[WorkflowEntry] = Field(default=[])
-    tasks: list[TaskEntry] = Field(default=[])
-    dependencies: list[DependencyEntry] = Field(default=[])
-    checkpoints: list[CheckpointEntry] = Field(default=[])
-    workspaces: list[WorkspaceEntry] = Field(default=[])
-    templates: list[TemplateEntry] = Field(default=[])
-
-
-# In the order in which rows may refer to rows before them.
-SECTIONS: dict[str, type[Entry]] = {
-    "repositories": RepositoryEntry,
-    "workflows": WorkflowEntry,
-    "tasks": TaskEntry,
-    "dependencies": DependencyEntry,
-    "checkpoints": CheckpointEntry,
-    "workspaces": WorkspaceEntry,
-    "templates": TemplateEntry,
-}
+    repositories: list[RepositoryEntry] = []
+    workflows: list[WorkflowEntry] = []
+    tasks: list[TaskEntry] = []
+    dependencies: list[DependencyEntry] = []
+    checkpoints: list[CheckpointEntry] = []
+    workspaces: list[WorkspaceEntry] = []
+    templates: list[TemplateEntry] = []
 
 
 # Which rows of a table belong to workflows, whose ids are `{0}`.
@@ -158,6 +146,7 @@ _BELONGS = {
     "workspaces": "workflow_id IN {0}",
     "templates": "id IN (SELECT source_ref FROM orchestration_workflows WHERE id IN {0} AND source_type = 'template')",
 }
+SECTIONS = tuple(_BELONGS)
 
 
 def export_plans(transaction: PlanTransaction, workflow_ids: Collection[str]) -> Mapped:
@@ -169,18 +158,17 @@ def export_plans(transaction: PlanTransaction, workflow_ids: Collection[str]) ->
     for workflow_id in workflow_ids:
         transaction.get(Workflow, workflow_id)
     content: Mapped = {"format": "deepwork-plan", "version": 1}
-    for section, entry in SECTIONS.items():
-        content[section] = _exported(transaction, section, entry, workflow_ids)
+    for section in SECTIONS:
+        content[section] = _exported(transaction, section, workflow_ids)
     return content
 
 
-def _exported(
-    transaction: PlanTransaction, section: str, entry: type[Entry], workflow_ids: Collection[str]
-) -> list[Mapped]:
+def _exported(transaction: PlanTransaction, section: str, workflow_ids: Collection[str]) -> list[Mapped]:
     """Return the rows of a table that belong to workflows; all if none are named."""
     order = "task_id, depends_on_id" if section == "dependencies" else "number"
     listed, arguments = placeholders("id", workflow_ids)
     where = f"WHERE {_BELONGS[section].format(listed)}" if workflow_ids else ""
+    (entry,) = get_args(PlanFile.model_fields[section].annotation)
     query = f"SELECT {', '.join(entry.model_fields)} FROM orchestration_{section} {where} ORDER BY {order}"
     return [row._asdict() for row in transaction.rows(sql(query), **arguments)]
 

@@ -1,4 +1,4 @@
-"""The event feed: written by the transaction that causes an event (`appending`), read in an order that skips none.
+"""The event feed: written by the transaction that causes an event (`transaction`), read in an order that skips none.
 
 Transactions of PostgreSQL commit in another order than they get sequence numbers in, so a reader that remembers the
 last number would miss events. The cursor is the id of the transaction and the number, and only transactions are read

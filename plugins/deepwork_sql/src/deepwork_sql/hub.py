@@ -158,6 +158,9 @@ class Hub:
                 for follower in reading.followers:
                     follower.offer(event)
                 after = event.id
-            if not events and not await wake_up.within(next(pauses, PAUSES[-1])):
-                continue
+            if not events:
+                with anyio.move_on_after(next(pauses, PAUSES[-1])):
+                    await wake_up.wait()
+                if not wake_up.is_set():
+                    continue
             pauses = iter(PAUSES)

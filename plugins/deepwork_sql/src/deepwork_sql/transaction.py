@@ -7,14 +7,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from deepwork_sql.appending import APPEND
 from deepwork_sql.requests import FORGET, KEPT_MILLISECONDS, Answer, Request
+from deepwork_sql.statement import Statement
 from deepwork_sql.text import check_json, check_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Executable
 
-    from deepwork_sql.statement import Statement
+# How an event is written into the feed; `feed` says in which order events are read.
+_COLUMNS = ("source", "event", "workflow_id", "at", "principal", "data")
+# The id of the transaction that writes, counted from where the feed of this cluster begins.
+_XID = {
+    "sqlite": "0",
+    "postgresql": 'CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT) + (SELECT "offset" FROM deepwork_feed)',
+}
+_APPENDING = f"INSERT INTO deepwork_events (xid, {', '.join(_COLUMNS)}) VALUES ({{xid}}, :{', :'.join(_COLUMNS)})"
+
+_APPEND = Statement({dialect: _APPENDING.format(xid=xid) for dialect, xid in _XID.items()}, json=["data"])
 
 
 class Transaction:
@@ -95,8 +104,8 @@ class Transaction:
         self.emit_all([values])
 
     def emit_all(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Write several events, in their order; each has the columns of `APPEND` but the time."""
-        self.run_each(APPEND, [{**event, "at": self.now} for event in events])
+        """Write several events, in their order; each has the columns of `_APPEND` but the time."""
+        self.run_each(_APPEND, [{**event, "at": self.now} for event in events])
         self.has_events = True
 
     def lock(self, name: str) -> None:

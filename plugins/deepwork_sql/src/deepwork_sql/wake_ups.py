@@ -27,23 +27,6 @@ _RECONNECT_SECONDS = 2.0
 log = logging.getLogger("deepwork.plugin.sql")
 
 
-class WakeUp:
-    """The next sign that there may be new events."""
-
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-
-    def set(self) -> None:
-        """Wake who waits."""
-        self._event.set()
-
-    async def within(self, seconds: float) -> bool:
-        """Wait for it, and say whether it has come in time."""
-        with anyio.move_on_after(seconds):
-            await self._event.wait()
-        return self._event.is_set()
-
-
 class WakeUps:
     """Wakes the readers of this process, and tells other processes of new events.
 
@@ -54,12 +37,12 @@ class WakeUps:
     def __init__(self, engine: Engine, tasks: TaskGroup) -> None:
         self._engine = engine
         self.tasks = tasks
-        self._next = WakeUp()
+        self._next = anyio.Event()
         self._announcement: anyio.Event | None = None
         self._is_watching = False
 
-    def next(self) -> WakeUp:
-        """Return the next wake-up. Take it before you read, and wait for it after."""
+    def next(self) -> anyio.Event:
+        """Return the next sign that there may be new events. Take it before you read, and wait for it after."""
         if not self._is_watching:
             self._is_watching = True
             watch = self._listen if self._engine.dialect.name == "postgresql" else self._watch_file
@@ -77,7 +60,7 @@ class WakeUps:
         self._announcement.set()
 
     def _wake(self) -> None:
-        wake_up, self._next = self._next, WakeUp()
+        wake_up, self._next = self._next, anyio.Event()
         wake_up.set()
 
     async def _for_ever(self, work: Callable[[], Awaitable[None]]) -> None:

@@ -18,7 +18,6 @@ from deepwork_tracking.log import LOGS
 from deepwork_tracking.report import file_lines, row_of, workflow_rows
 from deepwork_tracking.rows import count, find, phase_rows, task_row, with_task
 from deepwork_tracking.tables import phases, tasks, workflows
-from deepwork_tracking.words import iso_or_none
 
 MAX_FILES = 200
 
@@ -127,7 +126,6 @@ def _task(row: Row[Any], limit: int | None) -> Mapped:
     return {
         **task_row(row),
         "phase_number": row.phase_number,
-        "started_at": iso_or_none(row.started_at),
         "files": [[mark, path] for mark, path in files[:limit]],
         "files_total": len(files),
         "warnings": list((row.verification or {}).get("warnings", ())),
