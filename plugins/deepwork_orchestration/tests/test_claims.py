@@ -167,14 +167,14 @@ async def test_a_task_taken_over_cannot_be_changed_by_the_one_who_lost_it(team, 
 
 
 async def test_the_length_of_a_lease_is_a_setting(team, make_task):
-    team.project.write(".deepwork/config.yml", "plugins: {settings: {orchestration: {lease_seconds: 600}}}\n")
+    team.project.write(".deepwork/config.yml", "plugins: {settings: {orchestration: {lease_seconds: 60}}}\n")
     agent = await team.agent()
     _, tasks = await agent.workflow(make_task("a"))
     worker = await agent.worker()
-    assert (await agent.call("agent_heartbeat", agent_id=worker))["next_heartbeat_ms"] == 200_000
+    assert (await agent.call("agent_heartbeat", agent_id=worker))["next_heartbeat_ms"] == 20_000
     claim = await agent.call("task_claim", task_id=tasks["a"], agent_id=worker)
     task = await agent.call("task_get", id=tasks["a"])
-    assert claim["lease_expires_at"] - task["claimed_at"] == 600_000
+    assert claim["lease_expires_at"] - task["claimed_at"] == 60_000
 
 
 async def test_claiming_and_finishing_a_task_reads_nothing_of_the_plan_at_large(team, agent, plan):
