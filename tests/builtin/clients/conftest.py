@@ -13,6 +13,14 @@ def _nobodys_home(nobodys_home):
     """No test looks at the clients of the person who runs it."""
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch):
+    """No test depends on the speed of the machine."""
+    monkeypatch.setenv("DEEPWORK_HOOK_SECONDS", "60")
+    monkeypatch.setattr("deepwork.builtin.clients.hook_tool.SECONDS", 60)
+    monkeypatch.setattr("deepwork.builtin.clients.desk.PLUGIN_SECONDS", 60)
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """An empty home, where all that clients and deepwork keep for a user is found by default."""

@@ -125,7 +125,7 @@ def test_hooks_come_with_the_entry_unless_they_are_declined(connect, project, na
     file = project.root / CLIENTS[name].hooks.project_file
     assert not file.exists() or "hooks" not in json.loads(file.read_text())
     connect(name)
-    assert [*json.loads(file.read_text())["hooks"]] == [event.name for event in CLIENTS[name].hooks.events]
+    assert [*json.loads(file.read_text())["hooks"]] == [*CLIENTS[name].hooks.events]
     before = file.read_bytes()
     connect(name, "--no-hooks")
     connect(name, "--hooks")
@@ -294,6 +294,22 @@ def test_doctor_starts_the_server_of_every_entry_of_ours(run, connect, project):
     assert re.search(r"✓ Claude Code: .*: \d+ tools after", printed)
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "who"),
+    [("claude", "2.1.118", {"session", "agent"}), ("codex", "0.169.0", {"session", "transcript"})],
+)
+def test_each_hook_that_calls_a_tool_hands_over_which_agent_it_is_about(
+    connect, project, client_of_version, name, version, who
+):
+    client_of_version(name, version)
+    connect(name)
+    file = project.root / CLIENTS[name].hooks.project_file
+    hooks = [groups[0]["hooks"][0] for groups in json.loads(file.read_text())["hooks"].values()]
+    inputs = [hook["input"] for hook in hooks if hook["type"] == "mcp_tool"]
+    assert len(inputs) > 4
+    assert [given for given in inputs if not who <= {*given}] == []
+
+
 def test_doctor_names_the_form_of_hooks_tries_it_and_warns_where_it_cannot_work(
     run, connect, project, client_of_version
 ):
@@ -325,6 +341,14 @@ def test_doctor_warns_of_a_server_that_answers_no_hooks_which_call_it(run, conne
     assert "deepwork connect claude --scope user --replace" in printed
     connect("claude", "--scope", "user", "--replace")
     assert "and it answers hooks" in run("doctor").stdout
+
+
+def test_doctor_looks_at_clients_although_a_file_of_hooks_cannot_be_read(run, connect, project):
+    project.write(".claude/settings.local.json", '{"model": "opus",}')
+    connect("cursor")
+    printed = run("doctor").stdout
+    assert "failed" not in printed.partition("\nclients\n")[2]
+    assert " Cursor: .cursor/mcp.json: " in printed
 
 
 @pytest.mark.parametrize("version", ["2.1.118", "2.1.117"])

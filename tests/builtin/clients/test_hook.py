@@ -12,22 +12,17 @@ from pathlib import Path
 import anyio
 import pytest
 
+from deepwork.builtin.clients.deliveries import Deliveries
 from deepwork.builtin.clients.desk import Desk
 from deepwork.builtin.clients.hook import _ended
 from deepwork.builtin.clients.hook_events import HookEvent, answer
-from deepwork.builtin.clients.listeners import MAX_SESSIONS, ClientSession
+from deepwork.builtin.clients.listeners import MAX_SESSIONS, ClientSession, key_of
 from deepwork.project.access import project_at
 from deepwork.testing import review, step
 
 pytestmark = pytest.mark.anyio
 
 TOOL = "mcp__deepwork__finished_step"
-
-
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch):
-    """No test depends on the speed of the machine."""
-    monkeypatch.setenv("DEEPWORK_HOOK_SECONDS", "60")
 
 
 @pytest.fixture
@@ -76,7 +71,7 @@ async def test_an_agent_that_stops_with_an_open_step_is_reminded_once_for_each_s
 
 async def test_the_newest_of_more_sessions_than_are_noted_is_reminded_of(hook, started, project):
     earlier = [f"earlier-{number}" for number in range(MAX_SESSIONS)]
-    ClientSession("claude", "window-1", os.environ).change_listener("", lambda state: state.with_sessions(earlier))
+    ClientSession(key_of("claude", "window-1")).change_listener("", lambda state: state.with_sessions(earlier))
     async with project.agent() as agent:
         newest = await agent.start("notes")
     reply = content({"begin_step": newest, "stack": []})
@@ -131,7 +126,7 @@ def stop(project, started):
     def stop(event="Stop", *, is_continued=False):
         desk = Desk(project_at(project.root), str(project.root))
         event_of_stop = HookEvent(name=event, client="claude", session="window-1", is_continued=is_continued)
-        return _ended(answer(event_of_stop, desk, ClientSession("claude", "window-1", os.environ))).text
+        return _ended(answer(event_of_stop, Deliveries(desk, ClientSession(key_of("claude", "window-1")), "")))
 
     return stop
 

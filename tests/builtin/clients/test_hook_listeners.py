@@ -60,11 +60,9 @@ async def test_a_stop_that_runs_out_of_time_loses_no_message(project, monkeypatc
         waiting, post.messages = post.messages, []
         await be(window, "ada")
         post.messages = waiting
-        monkeypatch.setattr("deepwork.builtin.clients.desk.PLUGIN_SECONDS", 60)
         with monkeypatch.context() as patch:
             patch.setattr("deepwork.builtin.clients.hook_tool.SECONDS", 2)
             assert await window.hook("Stop") == {}
-        monkeypatch.setattr("deepwork.builtin.clients.hook_tool.SECONDS", 60)
         post.knows.set()
         assert "| Read the plan" in await window.breathe()
         assert await window.breathe() == ""

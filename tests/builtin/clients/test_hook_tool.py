@@ -215,6 +215,11 @@ async def test_a_sub_agent_hears_the_pauses_alone_and_takes_nothing_away(agent, 
     text = await window.breathe()
     assert "the plan changes" in text
     assert "| A remark" in text
+    await person("unpause", session_id, "Leave b short")
+    text = await helper.breathe()
+    assert "The pause is over" in text
+    assert "Leave b short" not in text
+    assert await helper.breathe() == ""
 
 
 async def test_one_listener_never_confirms_for_another(agent, person, project):
@@ -291,7 +296,7 @@ async def test_changes_elsewhere_earlier_read_or_failed_are_no_collision(agent, 
     assert await second.breathe(event="PostToolUseFailure", **edit) == ""
     assert await second.breathe(tool="Edit", paths=["y.py"]) == ""
     assert await first.of("helper-1").breathe(**edit) == ""  # of the same client session
-    monkeypatch.setattr("deepwork.builtin.clients.hook_events.time.time", lambda: 4e9)
+    monkeypatch.setattr("deepwork.builtin.clients.collisions.time.time", lambda: 4e9)
     assert await second.breathe(**edit) == ""
 
 

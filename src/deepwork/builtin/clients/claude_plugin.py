@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from deepwork import __version__
 from deepwork.builtin.clients.hook_entries import PLUGIN_SERVER, hooks_of
-from deepwork.builtin.clients.table import CLIENTS, HERE, NAME
+from deepwork.builtin.clients.table import CLIENTS, HERE, NAME, user_path
 from deepwork.errors import ConfigError
 
 DESCRIPTION = "Leads the agent through multi-step work: one step at a time, checked, reviewed and remembered."
@@ -95,10 +95,10 @@ def write_plugin(folder: Path, command: Sequence[str], hook_server: str | None =
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
 
 
-def installed_entries(claude_folder: Path) -> dict[Path, Any]:
+def installed_entries(environment: Mapping[str, str]) -> dict[Path, Any]:
     """Return the plugin's entries where Claude Code has installed it, by file."""
     entries = {}
-    for file in sorted(claude_folder.glob(f"plugins/cache/*/{NAME}/*/.mcp.json")):
+    for file in sorted(user_path("{claude}", environment).glob(f"plugins/cache/*/{NAME}/*/.mcp.json")):
         try:
             entries[file] = json.loads(file.read_text(encoding="utf-8"))["mcpServers"][NAME]
         except (OSError, ValueError, KeyError, TypeError):

@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -162,7 +162,8 @@ def connect_client(place: Place, options: ConnectOptions) -> None:
             say(f"Note: git tracks {change.name}, but the path in it is this machine's: {command[0]}", err=True)
             say(f"`git rm --cached {change.name}` and a line in .gitignore keep it out of commits.", err=True)
     if any(change.changes for change in changes):
-        for note in _notes(place, hooks=has_hooks):
+        project_note = client.project_note if place.scope == "project" else ""
+        for note in filter(None, (client.note, project_note, client.hooks_note if has_hooks else "")):
             say(note, err=True)
 
 
@@ -245,12 +246,6 @@ def _consent(change: FileChange, entry: EntryChange, place: Place, *, is_agreed:
 
 def _json(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False, default=str)
-
-
-def _notes(place: Place, *, hooks: bool) -> Iterator[str]:
-    client = place.client
-    notes = (client.note, client.project_note if place.scope == "project" else "", client.hooks_note if hooks else "")
-    yield from filter(None, notes)
 
 
 def place_of(client: Client, root: Path, scope: Scope | None = None) -> Place:

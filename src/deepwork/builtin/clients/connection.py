@@ -13,7 +13,7 @@ from deepwork.builtin.clients.entries import EntryChange, planned_entry
 from deepwork.builtin.clients.files import decoded, with_entry
 from deepwork.builtin.clients.hook_entries import with_hooks, without_hooks
 from deepwork.builtin.clients.installed import hook_server
-from deepwork.builtin.clients.places import Named, Place, entry_in
+from deepwork.builtin.clients.places import Place, entry_in, named
 from deepwork.errors import ConfigError
 from deepwork.paths.folder import Folder
 
@@ -118,7 +118,7 @@ def _planned(place: Place, command: Sequence[str], file: Path, *, hooks: bool, k
     client, name = place.client, place.shown(file)
     before = place.read(file)
     record = Backups(place.resolved(file), place.environment).record()
-    with Named(name):
+    with named(name):
         text = result = decoded(before or b"")
         entry = None
         if file == place.file:

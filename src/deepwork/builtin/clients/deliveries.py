@@ -7,7 +7,7 @@ the first call to another server gets it once more, marked `again`.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,56 +20,71 @@ from deepwork.models.standing import Head
 
 
 class Deliveries:
-    """The deliveries to one listener at one call."""
+    """The deliveries to one listener at one call.
+
+    Attributes:
+        handed_over: The ids of the texts that this call hands over.
+    """
 
     def __init__(self, desk: Desk, client_session: ClientSession, agent: str) -> None:
-        self._desk = desk
-        self._client_session = client_session
-        self._agent = agent
+        self.desk = desk
+        self.client_session = client_session
+        self.agent = agent
+        self.handed_over: list[str] = []
+
+    def listener(self) -> Listener:
+        """Return what is known of the listener."""
+        return self.client_session.note().listener(self.agent)
+
+    async def change(self, change: Callable[[Listener], Listener]) -> None:
+        """Change what is known of the listener."""
+        await self.desk.blocking(partial(self.client_session.change_listener, self.agent, change))
 
     async def confirm(self) -> None:
         """Take it from a call that what this server has handed over to the listener has arrived."""
-        listener = self._listener()
-        delivered = [text_id for text_id, by in listener.handed.items() if by in (self._desk.server, PRINTED)]
+        listener = self.listener()
+        delivered = [text_id for text_id, by in listener.handed.items() if by in (self.desk.server, PRINTED)]
         if not delivered:
             return
-        agent_id = listener.agents.get(self._desk.root)
+        agent_id = listener.agents.get(self.desk.root)
         try:
-            for mail in self._desk.project.agent_mail() if agent_id else ():
-                await self._desk.ask(partial(mail.mark_delivered, delivered))  # which ignores texts of others
+            for mail in self.desk.project.agent_mail() if agent_id else ():
+                await self.desk.ask(partial(mail.mark_delivered, delivered))  # which ignores texts of others
         except Exception:  # noqa: BLE001 - code of a plugin: its messages stay unread, and are confirmed by a later call
             delivered = [text_id for text_id in delivered if "." in text_id or text_id in listener.queue]
         read = await self._histories(listener.sessions)
-        await self._change(lambda known: _advanced(known.with_told(delivered), read))
+        await self.change(lambda known: _advanced(known.with_told(delivered), read))
 
-    async def hand_over(self, told: Collection[str] = (), *, with_ends: bool = True) -> tuple[str, tuple[str, ...]]:
-        """Return what fits of all that waits for the listener, and its ids, once it is noted who hands it over.
+    async def hand_over(self, told: Collection[str] = (), *, with_ends: bool = True) -> str:
+        """Return what fits of all that waits for the listener, once it is noted who hands it over.
 
         Args:
             told: The texts of the reply to its own call: what they tell is not told again.
             with_ends: Whether it is told of sessions that others have ended; no agent has to go on for that.
         """
-        note = self._client_session.note()
+        note = self.client_session.note()
         texts = await self._waiting(note)
-        texts += await self._ends(note.listener(self._agent)) if with_ends else []
+        texts += await self._ends(note.listener(self.agent)) if with_ends else []
         known = [text.id for text in texts if text.is_in(told)]
         chosen: list[tuple[str, str]] = []
 
         def hand_over(note: Note) -> Note:
-            listener, now = note.listener(self._agent).with_told(known), time.time()
-            chosen[:] = _fitting(texts, listener, self._desk.server, note.room(now))
-            handed = {**listener.handed, **{text_id: self._desk.server for text_id, _ in chosen}}
+            listener, now = note.listener(self.agent).with_told(known), time.time()
+            chosen[:] = _fitting(texts, listener, self.desk.server, note.room(now))
+            handed = {**listener.handed, **{text_id: self.desk.server for text_id, _ in chosen}}
             handed = dict([*handed.items()][-MAX_TOLD:])
             spent = note.spending([len(shown) for _, shown in chosen], now)
-            return spent.with_listener(self._agent, replace(listener, handed=handed)) if chosen or known else note
+            return spent.with_listener(self.agent, replace(listener, handed=handed)) if chosen or known else note
 
         if texts:
-            await self._desk.blocking(lambda: self._client_session.change(hand_over))
-        return "\n\n".join(shown for _, shown in chosen), tuple(text_id for text_id, _ in chosen)
+            await self.desk.blocking(lambda: self.client_session.change(hand_over))
+        self.handed_over = [text_id for text_id, _ in chosen]
+        return "\n\n".join(shown for _, shown in chosen)
 
-    async def printed(self, text_ids: Collection[str]) -> None:
-        """Note that a command has printed texts: with the next call to any server they have arrived."""
-        await self._change(lambda known: replace(known, handed={**known.handed, **dict.fromkeys(text_ids, PRINTED)}))
+    async def printed(self) -> None:
+        """Note that a command has printed what it hands over: with the next call to any server it has arrived."""
+        printed = dict.fromkeys(self.handed_over, PRINTED)
+        await self.change(lambda known: replace(known, handed={**known.handed, **printed}))
 
     async def join(self, session_ids: Sequence[str]) -> None:
         """Note whose sessions these are from a call and its reply, which has told how their reviews have ended."""
@@ -84,18 +99,19 @@ class Deliveries:
                 listener = listener.with_told(text.id for text in news if text.is_result)
             return _advanced(listener, read)
 
-        await self._change(joined)
+        await self.change(joined)
 
     # What waits
 
     async def _waiting(self, note: Note) -> list[Text]:
         """Return what waits for the listener: pauses first, then what its user says, then what others say."""
-        listener = note.listener(self._agent)
-        if self._agent and not listener.has_joined:
+        listener = note.listener(self.agent)
+        known = {*listener.told, *listener.handed}
+        if self.agent and not listener.has_joined:
             main = note.listener("")
-            of_main = [*await self._news(main.sessions, {}, ()), *await self._mail(main)]
+            of_main = [*await self._news(main.sessions, {}, known), *await self._mail(main)]
             return [text for text in of_main if text.is_pause]
-        news = await self._news(listener.sessions, listener.heard, {*listener.told, *listener.handed})
+        news = await self._news(listener.sessions, listener.heard, known)
         queued = [Text(text_id, text) for text_id, text in listener.queue.items()]
         return sorted([*news, *await self._mail(listener), *queued], key=lambda text: not text.is_pause)
 
@@ -108,25 +124,19 @@ class Deliveries:
         ]
 
     async def _ends(self, listener: Listener) -> list[Text]:
-        heads = await self._desk.heads(listener.sessions, ABORTED)
-        return [end_of(head, await self._desk.history(head)) for head in heads]
+        heads = await self.desk.heads(listener.sessions, ABORTED)
+        return [end_of(head, await self.desk.history(head)) for head in heads]
 
     async def _histories(self, session_ids: Sequence[str]) -> list[tuple[Head, Any]]:
-        return [(head, await self._desk.history(head)) for head in await self._desk.heads(session_ids)]
+        return [(head, await self.desk.history(head)) for head in await self.desk.heads(session_ids)]
 
     async def _mail(self, listener: Listener) -> list[Text]:
         texts: list[Text] = []
-        agent_id = listener.agents.get(self._desk.root, "")
-        for mail in self._desk.project.agent_mail() if agent_id else ():
+        agent_id = listener.agents.get(self.desk.root, "")
+        for mail in self.desk.project.agent_mail() if agent_id else ():
             with suppress(Exception):  # code of a plugin; one that fails has nothing now
-                texts += map(mail_text, await self._desk.ask(partial(mail.unread, agent_id)))
+                texts += map(mail_text, await self.desk.ask(partial(mail.unread, agent_id)))
         return texts
-
-    def _listener(self) -> Listener:
-        return self._client_session.note().listener(self._agent)
-
-    async def _change(self, change: Any) -> None:
-        await self._desk.blocking(partial(self._client_session.change_listener, self._agent, change))
 
 
 def _fitting(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,14 +35,12 @@ class Desk:
     Attributes:
         project: Access to it.
         root: The folder of the project.
-        environment: Where the user's state folder is.
         server: The process that hands texts over, which no other has.
         principal: Whose client calls.
     """
 
     project: Project
     root: str
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     server: str = field(default_factory=partial(secrets.token_hex, 6))
     principal: str = "local"
 

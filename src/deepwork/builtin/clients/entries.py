@@ -57,7 +57,7 @@ def planned_entry(
         keep: Keys of the old entry that stay.
     """
     client = place.client
-    ours = _start(place, words)
+    ours = client.entry([*words, "serve", "--path", place.folder])
     command = client.command_of(old)
     was_written = is_written(client, old, record)
     folder = command[-1] if was_written and command else None
@@ -111,7 +111,3 @@ def added_keys(client: Client, entry: Any) -> list[str]:
     """List the keys of an entry that `connect` never writes by itself."""
     own = {*client.entry([NAME]), *client.extras}
     return [key for key in entry if key not in own] if isinstance(entry, dict) else []
-
-
-def _start(place: Place, words: Sequence[str]) -> dict[str, Any]:
-    return place.client.entry([*words, "serve", "--path", place.folder])

@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from deepwork.builtin.clients.json_text import JsonSyntax
-from deepwork.builtin.clients.text_edits import Document, Syntax, Unreadable
+from deepwork.builtin.clients.text_edits import Unreadable
+from deepwork.builtin.clients.toml_text import TomlSyntax
 from deepwork.errors import ConfigError
+
+# The format of a client's file: it reads a text by its places, to change it, and by another parser, to check that.
+Syntax = JsonSyntax | TomlSyntax
 
 
 def decoded(content: bytes) -> str:
@@ -32,7 +36,7 @@ def get(data: Any, keys: Sequence[str]) -> Any:
     return data
 
 
-def with_entry(text: str, syntax: Syntax[Document], keys: Sequence[str], entry: dict[str, Any]) -> str:
+def with_entry(text: str, syntax: Syntax, keys: Sequence[str], entry: dict[str, Any]) -> str:
     """Return a text with this entry under these keys, and everything else unchanged.
 
     Raises:
@@ -46,7 +50,7 @@ def with_entry(text: str, syntax: Syntax[Document], keys: Sequence[str], entry: 
     return _checked(text, result, syntax, lambda data: _put(data, keys, entry))
 
 
-def without_entry(text: str, syntax: Syntax[Document], keys: Sequence[str]) -> str:
+def without_entry(text: str, syntax: Syntax, keys: Sequence[str]) -> str:
     """Return a text without the entry under these keys, and everything else unchanged.
 
     Raises:
@@ -91,7 +95,7 @@ def _remove(data: dict[str, Any], keys: Sequence[str]) -> None:
         container.pop(keys[-1], None)
 
 
-def _checked(text: str, result: str, syntax: Syntax[Document], change: Callable[[Any], object]) -> str:
+def _checked(text: str, result: str, syntax: Syntax, change: Callable[[Any], object]) -> str:
     """Return `result` if an independent parser sees exactly the intended change.
 
     Raises:

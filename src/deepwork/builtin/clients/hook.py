@@ -17,7 +17,7 @@ from deepwork.api import project_at
 from deepwork.builtin.clients.deliveries import Deliveries
 from deepwork.builtin.clients.desk import Desk
 from deepwork.builtin.clients.hook_events import answer, event_of
-from deepwork.builtin.clients.listeners import ClientSession
+from deepwork.builtin.clients.listeners import ClientSession, key_of
 
 SECONDS = 2.0
 MAX_INPUT = 16 * 1024 * 1024
@@ -53,13 +53,12 @@ def _handle(name: str, client: str, root: str | None) -> None:
     data = json.loads(b"{}" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_INPUT))
     folder = _folder(root, client, data)
     event = event_of(name, client, data)
-    desk = Desk(project_at(folder), str(folder))
-    client_session = ClientSession(event.client, event.session, os.environ)
-    reply = _ended(answer(event, desk, client_session))
-    if reply.text:
-        click.echo(reply.text)
-    if reply.text_ids:
-        _ended(Deliveries(desk, client_session, event.agent).printed(reply.text_ids))
+    session = ClientSession(key_of(event.client, event.session))
+    to = Deliveries(Desk(project_at(folder), str(folder)), session, event.agent)
+    if text := _ended(answer(event, to)):
+        click.echo(text)
+    if to.handed_over:
+        _ended(to.printed())
 
 
 def _ended(work: Coroutine[Any, Any, ResultT]) -> ResultT:

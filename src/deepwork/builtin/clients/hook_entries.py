@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deepwork.builtin.clients.files import get, with_element, without_element, without_entry
-from deepwork.builtin.clients.table import HOOK_FIELDS, HOOK_SYNTAX, NAME, Client, HookEvent
+from deepwork.builtin.clients.table import HOOK_FIELDS, HOOK_SYNTAX, NAME, Client
 
 # As Claude Code names the server of our plugin. Under the short name it calls nothing, and says nothing of it.
 PLUGIN_SERVER = f"plugin:{NAME}:{NAME}"
@@ -16,24 +16,8 @@ _HOOKS = "hooks"
 _TOOL = "mcp_tool"
 
 
-def hook_group(
-    client: Client, event: HookEvent, command: Sequence[str], root: str | None, server: str | None
-) -> dict[str, Any]:
-    """Write the hook for one event, as Claude Code, Codex and Gemini CLI do."""
-    hook: dict[str, Any]
-    if server and client.hooks and event.fields is not None:
-        fields = {name: HOOK_FIELDS[name] for name in (*client.hooks.who, *event.fields)}
-        hook = {"type": _TOOL, "server": server, "tool": "hook", "input": {"event": event.name, **fields}}
-        hook |= {"timeout": 2, "onFailure": "continue"}  # a server that is gone or slow holds nobody
-    else:
-        words = [*command, "hook", event.name, "--client", client.name, *(["--path", root] if root else [])]
-        timeout = client.hooks.timeout if client.hooks else 10
-        hook = {"type": "command", "command": shlex.join(words), "timeout": timeout}
-    return {"hooks": [hook]}
-
-
 def hooks_of(client: Client, command: Sequence[str], root: str | None, server: str | None = None) -> dict[str, Any]:
-    """Write all our hooks, by event.
+    """Write all our hooks, by event, as Claude Code, Codex and Gemini CLI do.
 
     Args:
         client: The client.
@@ -42,8 +26,20 @@ def hooks_of(client: Client, command: Sequence[str], root: str | None, server: s
         server: The name under which the client knows our server, if its hooks can call tools: in a Claude plugin that
             is `PLUGIN_SERVER`. The others run the command.
     """
-    events = client.hooks.events if client.hooks else ()
-    return {event.name: [hook_group(client, event, command, root, server)] for event in events}
+    files, hooks = client.hooks, dict[str, Any]()
+    if files is None:
+        return hooks
+    for event, fields in files.events.items():
+        hook: dict[str, Any]
+        if server and fields is not None:
+            about = {name: HOOK_FIELDS[name] for name in (*files.who, *fields)}
+            hook = {"type": _TOOL, "server": server, "tool": "hook", "input": {"event": event, **about}}
+            hook |= {"timeout": 2, "onFailure": "continue"}  # a server that is gone or slow holds nobody
+        else:
+            words = [*command, "hook", event, "--client", client.name, *(["--path", root] if root else [])]
+            hook = {"type": "command", "command": shlex.join(words), "timeout": files.timeout}
+        hooks[event] = [{"hooks": [hook]}]
+    return hooks
 
 
 def with_hooks(client: Client, command: Sequence[str], root: str | None, text: str, server: str | None = None) -> str:
@@ -64,8 +60,8 @@ def form_of(client: Client, text: str) -> str | None:
     groups = [
         group
         for event in (client.hooks.events if client.hooks else ())
-        for group in _groups(text, event.name)
-        if _is_ours(client, event.name, group)
+        for group in _groups(text, event)
+        if _is_ours(client, event, group)
     ]
     servers = [hook["server"] for group in groups for hook in group["hooks"] if hook.get("type") == _TOOL]
     return servers[0] if servers else "" if groups else None
@@ -79,9 +75,9 @@ def without_hooks(client: Client, text: str) -> str:
     """
     HOOK_SYNTAX.document(text)
     for event in client.hooks.events if client.hooks else ():
-        shorter = _without_event(client, event.name, text)
-        if shorter != text and not _groups(shorter, event.name):
-            shorter = without_entry(shorter, HOOK_SYNTAX, (_HOOKS, event.name))
+        shorter = _without_event(client, event, text)
+        if shorter != text and not _groups(shorter, event):
+            shorter = without_entry(shorter, HOOK_SYNTAX, (_HOOKS, event))
         text = shorter
     return text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,10 +12,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from deepwork.builtin.clients.collisions import CHANGING, Change, changed_paths, note_changes
+from deepwork.builtin.clients.collisions import CHANGING, changed_paths, note_changes
 from deepwork.builtin.clients.deliveries import Deliveries
-from deepwork.builtin.clients.desk import Desk
-from deepwork.builtin.clients.listeners import ClientSession, Listener
 from deepwork.builtin.clients.open_sessions import reminder, what_is_open
 from deepwork.models.standing import Head
 from deepwork.ports.agent_call import AgentCall
@@ -75,7 +72,7 @@ def event_of(name: str, client: str, data: Mapping[str, Any]) -> HookEvent:
         value = data.get(key)
         return value if isinstance(value, str) and not value.startswith("${") else ""
 
-    arguments = data.get("tool_input")
+    arguments, paths = data.get("tool_input"), data.get("paths")
     return HookEvent(
         name=name,
         client=client,
@@ -84,192 +81,153 @@ def event_of(name: str, client: str, data: Mapping[str, Any]) -> HookEvent:
         tool=text("tool_name"),
         arguments=arguments if isinstance(arguments, dict) else {},
         response=data.get("tool_response"),
+        paths=tuple(path for path in paths if isinstance(path, str)) if isinstance(paths, list) else (),
         is_continued=data.get("stop_hook_active") in (True, "true"),
         trigger=text("trigger"),
         failure=text("error"),
     )
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What is told to the client, nothing if there is nothing to say; and the texts that it hands over."""
-
-    text: str = ""
-    text_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Answering:
-    """One event and what is needed to answer it."""
-
-    event: HookEvent
-    desk: Desk
-    client_session: ClientSession
-    deliveries: Deliveries
-
-    def listener(self) -> Listener:
-        """Return what is known of the agent."""
-        return self.client_session.note().listener(self.event.agent)
-
-    async def change(self, change: Callable[[Listener], Listener]) -> None:
-        """Change what is known of the agent."""
-        await self.desk.blocking(partial(self.client_session.change_listener, self.event.agent, change))
-
-
-async def answer(event: HookEvent, desk: Desk, client_session: ClientSession) -> Answer:
-    """Return the answer to an event."""
+async def answer(event: HookEvent, to: Deliveries) -> str:
+    """Return the answer to an event, for the listener that it is about; nothing if there is nothing to say."""
     act = _EVENTS.get(event.name)
     if act is None or not event.session:
-        return Answer()
-    deliveries = Deliveries(desk, client_session, event.agent)
-    await deliveries.confirm()
-    return await act(Answering(event, desk, client_session, deliveries))
+        return ""
+    await to.confirm()
+    return await act(event, to)
 
 
-async def _after_tool(call: Answering) -> Answer:
+async def _after_tool(event: HookEvent, to: Deliveries) -> str:
     """Note whose call of ours it was and which files it has changed, and hand over what waits for that agent."""
-    event = call.event
-    told = await _note_own_call(call) if _OUR_TOOL.fullmatch(event.tool) else ()
+    told = await _note_own_call(event, to) if _OUR_TOOL.fullmatch(event.tool) else ()
     if CHANGING.fullmatch(event.tool) and event.name != "PostToolUseFailure" and not _has_failed(event.response):
-        await _note_changes(call)
-    text, text_ids = await call.deliveries.hand_over(told)
-    return Answer(_context(event.name, text), text_ids)
+        await _note_changes(event, to)
+    return _context(event, await to.hand_over(told))
 
 
-async def _note_own_call(call: Answering) -> Sequence[str]:
+async def _note_own_call(event: HookEvent, to: Deliveries) -> Sequence[str]:
     """Note the session that a call has started or gone on with, and its agent; return the texts of its reply."""
-    event = call.event
     objects, strings = list[Mapping[str, Any]](), list[str]()
     for value in _values([event.response, event.failure]):
         objects.append(value) if isinstance(value, dict) else strings.append(value)
     if _STEP_TOOL.fullmatch(event.tool):
         begun = [reply["begin_step"] for reply in objects if isinstance(reply.get("begin_step"), dict)]
         ids = _ids(event.arguments.get("session_id"), *(step.get("session_id") for step in begun))
-        await call.deliveries.join(ids)
+        await to.join(ids)
     if not _WORKFLOW_TOOL.fullmatch(event.tool):
-        known = call.listener().agents.get(call.desk.root)
+        known = to.listener().agents.get(to.desk.root)
         agent_call = AgentCall(tool=event.tool, arguments=event.arguments, replies=objects, agent_id=known)
-        named = (mail.agent_of(agent_call) for mail in call.desk.project.agent_mail() if mail.agent_of)
+        named = (mail.agent_of(agent_call) for mail in to.desk.project.agent_mail() if mail.agent_of)
         agent_id = next(filter(None, named), None)
         if agent_id != known and _ids(agent_id):
-            agents = {call.desk.root: str(agent_id)}
-            await call.change(lambda listener: replace(listener, agents={**listener.agents, **agents}))
+            agents = {to.desk.root: str(agent_id)}
+            await to.change(lambda listener: replace(listener, agents={**listener.agents, **agents}))
     return strings
 
 
-async def _note_changes(call: Answering) -> None:
-    event, root = call.event, call.desk.root
+async def _note_changes(event: HookEvent, to: Deliveries) -> None:
+    root = to.desk.root
     if paths := changed_paths(event.paths, event.arguments, root):
-        agent_id = call.listener().agents.get(root)
+        agent_id = to.listener().agents.get(root)
         who = f"agent {agent_id}" if agent_id else f"another session of {event.client}, {one_line(event.session, 13)}"
-        change = Change(call.client_session.key, event.agent, who)
-        await call.desk.blocking(partial(note_changes, change, paths, root, call.desk.environment, time.time()))
+        await to.desk.blocking(partial(note_changes, to.client_session, event.agent, who, paths, root))
 
 
-async def _stop(call: Answering) -> Answer:
+async def _stop(event: HookEvent, to: Deliveries) -> str:
     """Hand over what waits, and remind the agent of its open steps; in a turn that this has caused, of these alone."""
-    text, text_ids = "", tuple[str, ...]()
-    if not call.event.is_continued:
-        await _begin_turn(call)
-    reminders = await _reminders(call)
-    if not call.event.is_continued:
-        # It comes last: for what is handed over and then never answered, since there was no time, nobody would know.
-        text, text_ids = await call.deliveries.hand_over(with_ends=False)
-    reason = "\n\n".join(filter(None, [text, reminders]))
-    decision = "deny" if call.event.client == GEMINI else "block"
-    return Answer(json.dumps({"decision": decision, "reason": _shown(reason)}) if reason else "", text_ids)
+    if not event.is_continued:
+        await _begin_turn(event, to)
+    reminders = await _reminders(to)
+    # It comes last: for what is handed over and then never answered, since there was no time, nobody would know.
+    text = "" if event.is_continued else await to.hand_over(with_ends=False)
+    reason = _shown("\n\n".join(filter(None, [text, reminders])))
+    return json.dumps({"decision": "deny" if event.client == GEMINI else "block", "reason": reason}) if reason else ""
 
 
-async def _reminders(call: Answering) -> str:
+async def _reminders(to: Deliveries) -> str:
     """Remind of each open step, once for each state, and of so many states in one turn of the user."""
-    listener = call.listener()
+    listener = to.listener()
     if listener.reminders >= MAX_REMINDERS:
         return ""
     forgotten = [
         head
-        for head in await call.desk.heads(listener.sessions)
+        for head in await to.desk.heads(listener.sessions)
         if not head.waits_for_person and listener.reminded.get(head.session_id) != head.state
     ]
-    if not forgotten or await _waits_for_person(call, listener.agents.get(call.desk.root)):
+    if not forgotten or await _waits_for_person(to, listener.agents.get(to.desk.root)):
         return ""
     states = {head.session_id: head.state for head in forgotten}
-    await call.change(
-        lambda known: replace(known, reminded={**known.reminded, **states}, reminders=known.reminders + 1)
-    )
+    await to.change(lambda known: replace(known, reminded={**known.reminded, **states}, reminders=known.reminders + 1))
     return "\n\n".join(map(reminder, forgotten))
 
 
-async def _waits_for_person(call: Answering, agent_id: str | None) -> bool:
+async def _waits_for_person(to: Deliveries, agent_id: str | None) -> bool:
     """True if a plugin knows that the agent can do nothing before a person acts."""
-    for mail in call.desk.project.agent_mail() if agent_id else ():
+    for mail in to.desk.project.agent_mail() if agent_id else ():
         with suppress(Exception):  # code of a plugin
             if mail.waits_for_person:
                 question: Callable[[], Awaitable[bool]] = partial(mail.waits_for_person, str(agent_id))
-                if await call.desk.ask(question):
+                if await to.desk.ask(question):
                     return True
     return False
 
 
-async def _begin_turn(call: Answering) -> None:
-    if call.listener().reminders:
-        await call.change(lambda listener: replace(listener, reminders=0))
-
-
-async def _prompt(call: Answering) -> Answer:
+async def _begin_turn(_event: HookEvent, to: Deliveries) -> str:
     """Note that the user has spoken: the client may put a message into a turn that a reminder has caused."""
-    await _begin_turn(call)
-    return Answer()
+    if to.listener().reminders:
+        await to.change(lambda listener: replace(listener, reminders=0))
+    return ""
 
 
-async def _session_start(call: Answering) -> Answer:
-    return Answer(_context(call.event.name, await _what_is_open(call)))
+async def _session_start(event: HookEvent, to: Deliveries) -> str:
+    return _context(event, await _what_is_open(to))
 
 
-async def _session_end(call: Answering) -> Answer:
+async def _session_end(event: HookEvent, to: Deliveries) -> str:
     """Note that the agents of the client session are gone. Their claims stay: `claude -p` ends so after each turn."""
-    listeners = call.client_session.note().listeners.values()
-    heads = await call.desk.heads([*dict.fromkeys(chain.from_iterable(known.sessions for known in listeners))])
+    listeners = to.client_session.note().listeners.values()
+    heads = await to.desk.heads([*dict.fromkeys(chain.from_iterable(known.sessions for known in listeners))])
 
     async def note() -> None:
-        changes = call.desk.project.interventions()
+        changes = to.desk.project.interventions()
         for head in heads:
-            await changes.agent_gone(await changes.named(head.session_id), call.event.client)
+            await changes.agent_gone(await changes.named(head.session_id), event.client)
 
     if heads:
-        await call.desk.ask(note)
-    return Answer()
+        await to.desk.ask(note)
+    return ""
 
 
-async def _compaction(call: Answering) -> Answer:
+async def _compaction(event: HookEvent, to: Deliveries) -> str:
     """Claude Code adds the text to the instructions of the summary; others show a message.
 
     Gemini calls before each turn, whether it compresses or not, unless the user has asked for it.
     """
-    if call.event.client == GEMINI and call.event.trigger == "auto":
-        return Answer()
-    text = _shown(await _what_is_open(call))
-    return Answer(text if call.event.client == CLAUDE or not text else json.dumps({"systemMessage": text}))
-
-
-async def _what_is_open(call: Answering) -> str:
-    listener = call.listener()
-    if call.event.agent and not listener.has_joined:
+    if event.client == GEMINI and event.trigger == "auto":
         return ""
-    own: list[Head] = await call.desk.heads(listener.sessions)
-    resume = await call.desk.resume(own[-1].session_id) if own else ""
+    text = _shown(await _what_is_open(to))
+    return text if event.client == CLAUDE or not text else json.dumps({"systemMessage": text})
+
+
+async def _what_is_open(to: Deliveries) -> str:
+    listener = to.listener()
+    if to.agent and not listener.has_joined:
+        return ""
+    own: list[Head] = await to.desk.heads(listener.sessions)
+    resume = await to.desk.resume(own[-1].session_id) if own else ""
     known = {head.session_id for head in own}
-    return what_is_open(own, [head for head in await call.desk.open() if head.session_id not in known], resume)
+    return what_is_open(own, [head for head in await to.desk.open() if head.session_id not in known], resume)
 
 
-async def _failure(call: Answering) -> Answer:
+async def _failure(event: HookEvent, to: Deliveries) -> str:
     """Keep what has ended a turn, such as a limit, for whoever supervises the client."""
-    failure = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "error": one_line(call.event.failure)}
-    await call.desk.blocking(lambda: call.client_session.change(lambda note: replace(note, failure=failure)))
-    return Answer()
+    failure = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "error": one_line(event.failure)}
+    await to.desk.blocking(lambda: to.client_session.change(lambda note: replace(note, failure=failure)))
+    return ""
 
 
-def _context(event: str, text: str) -> str:
-    output = {"hookEventName": event, "additionalContext": _shown(text)}
+def _context(event: HookEvent, text: str) -> str:
+    output = {"hookEventName": event.name, "additionalContext": _shown(text)}
     return json.dumps({"hookSpecificOutput": output}) if text else ""
 
 
@@ -284,7 +242,7 @@ def _ids(*values: Any) -> list[str]:
 
 def _has_failed(response: Any) -> bool:
     """True if a client that has no event of its own for it says that a tool has failed."""
-    return any(isinstance(value, dict) and bool(value.get("error") or value.get("isError")) for value in [response])
+    return isinstance(response, dict) and bool(response.get("error") or response.get("isError"))
 
 
 def _values(response: Any) -> Iterator[Any]:
@@ -306,10 +264,10 @@ def _values(response: Any) -> Iterator[Any]:
             yield from _values(value)
 
 
-_EVENTS: dict[str, Callable[[Answering], Awaitable[Answer]]] = {
+_EVENTS: dict[str, Callable[[HookEvent, Deliveries], Awaitable[str]]] = {
     "SessionStart": _session_start,
     "SessionEnd": _session_end,
-    "UserPromptSubmit": _prompt,
+    "UserPromptSubmit": _begin_turn,
     "PreCompact": _compaction,
     "PreCompress": _compaction,
     "PostToolUse": _after_tool,

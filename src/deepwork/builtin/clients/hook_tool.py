@@ -7,15 +7,16 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from deepwork.builtin.clients import NOTHING
+from deepwork.builtin.clients.deliveries import Deliveries
 from deepwork.builtin.clients.desk import Histories, ServerDesk
 from deepwork.builtin.clients.hook_events import CLAUDE, HookEvent, answer, event_of
-from deepwork.builtin.clients.listeners import ClientSession
+from deepwork.builtin.clients.listeners import ClientSession, key_of
 
 if TYPE_CHECKING:
     from deepwork.api import Project, ToolCall
@@ -34,7 +35,7 @@ class HookTool:
         self._root = os.path.realpath(project.root)
         self._server = secrets.token_hex(6)
         self._histories: Histories = {}
-        self._client_sessions: dict[tuple[str, str, str], ClientSession] = {}
+        self._client_session = lru_cache(MAX_CLIENT_SESSIONS)(ClientSession)
 
     async def answer(self, call: ToolCall, arguments: Mapping[str, Any]) -> str:
         """Return the JSON for the client; `{}` if there is nothing to say, or what it hands over makes no sense."""
@@ -47,19 +48,10 @@ class HookTool:
             call=call,
             histories=self._histories,
         )
+        session = self._client_session(key_of(event.client, event.session, call.principal))
         with anyio.move_on_after(SECONDS):
-            reply = await answer(event, desk, self._client_session(event, desk, call.principal))
-            return reply.text or NOTHING
+            return await answer(event, Deliveries(desk, session, event.agent)) or NOTHING
         return NOTHING
-
-    def _client_session(self, event: HookEvent, desk: ServerDesk, principal: str) -> ClientSession:
-        key = event.client, event.session, principal
-        known = self._client_sessions.pop(key, None)
-        while len(self._client_sessions) >= MAX_CLIENT_SESSIONS:
-            self._client_sessions.pop(next(iter(self._client_sessions)))
-        client_session = known or ClientSession(event.client, event.session, desk.environment, principal)
-        self._client_sessions[key] = client_session
-        return client_session
 
 
 def _event(call: ToolCall, arguments: Mapping[str, Any], session_id: str | None) -> HookEvent:
@@ -77,13 +69,9 @@ def _event(call: ToolCall, arguments: Mapping[str, Any], session_id: str | None)
     named = tool_input if isinstance(tool_input, dict) else {"text": tool_input}
     data = {words[2:-1]: arguments.get(name) for name, words in HOOK_FIELDS.items() if isinstance(words, str)}
     data["tool_input"] = {**named, "session_id": session_id or named.get("session_id")}
-    event = event_of(str(arguments.get("event")), "codex" if "codex" in program else CLAUDE, data)
-    paths = arguments.get("paths")
-    return replace(
-        event,
-        agent=event.agent or _sub_agent(arguments),
-        paths=tuple(path for path in paths if isinstance(path, str)) if isinstance(paths, list) else (),
-    )
+    data["agent_id"] = data["agent_id"] or _sub_agent(arguments)
+    data["paths"] = arguments.get("paths")
+    return event_of(str(arguments.get("event")), "codex" if "codex" in program else CLAUDE, data)
 
 
 def _sub_agent(arguments: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ A listener is the agent of a client session, or one of its sub-agents, by the id
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -66,9 +67,9 @@ class Listener:
         sessions = (*(known for known in self.sessions if known not in new), *new)[-MAX_SESSIONS:]
         return replace(self, sessions=sessions)
 
-    def with_queued(self, texts: Mapping[str, str]) -> Listener:
-        """Keep texts for it until they are delivered."""
-        return replace(self, queue={**self.queue, **texts})
+    def with_queued(self, text_id: str, text: str) -> Listener:
+        """Keep a text for it until it is delivered."""
+        return replace(self, queue={**self.queue, text_id: text})
 
     def with_told(self, text_ids: Iterable[str]) -> Listener:
         """Note that these texts were delivered."""
@@ -79,6 +80,9 @@ class Listener:
             queue={text_id: text for text_id, text in self.queue.items() if text_id not in ids},
             told=(*(text_id for text_id in self.told if text_id not in ids), *ids)[-MAX_TOLD:],
         )
+
+
+_KINDS: Mapping[str, Callable[[Any], Any]] = {name: type(value) for name, value in vars(Listener()).items()}
 
 
 @dataclass(frozen=True)
@@ -118,12 +122,12 @@ class Note:
 
 
 class ClientSession:
-    """The note of one session of a client. What has not changed is not read again."""
+    """The note of one session of a client, by its key. What has not changed is not read again."""
 
-    def __init__(self, client: str, session: str, environment: Mapping[str, str], principal: str = LOCAL) -> None:
-        self._folder = notes_folder(environment)
-        owner = [] if principal == LOCAL else [principal]
-        self.key = sha256(json.dumps([client, session, *owner]).encode()).hexdigest()[:32]
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self._folder = notes_folder()
+        self._file = f"{key}.json"
         self._stamp: tuple[int, int, int] | None = None
         self._note = Note()
 
@@ -157,10 +161,6 @@ class ClientSession:
         """Apply a change to what is known of one agent."""
         return self.change(lambda note: note.with_listener(agent, change(note.listener(agent))))
 
-    @property
-    def _file(self) -> str:
-        return f"{self.key}.json"
-
     def _read(self, folder: Folder) -> Note:
         try:
             status = folder.status(self._file)
@@ -174,16 +174,15 @@ class ClientSession:
         return self._note
 
 
-def notes_folder(environment: Mapping[str, str]) -> Path:
+def key_of(client: str, session: str, principal: str = LOCAL) -> str:
+    """Return the key of the note of a client session, which tells it from those of all clients and principals."""
+    owner = [] if principal == LOCAL else [principal]
+    return sha256(json.dumps([client, session, *owner]).encode()).hexdigest()[:32]
+
+
+def notes_folder() -> Path:
     """Return the folder of the notes."""
-    return user_state_dir(environment) / "client-sessions"
-
-
-def other_session(key: str, environment: Mapping[str, str]) -> ClientSession:
-    """Return the client session whose note has this key."""
-    session = ClientSession("", "", environment)
-    session.key = key
-    return session
+    return user_state_dir(os.environ) / "client-sessions"
 
 
 def _parsed(content: bytes | None) -> Note:
@@ -192,29 +191,15 @@ def _parsed(content: bytes | None) -> Note:
         data = json.loads(content or b"{}")
         listeners = data.get("listeners", {"": data})  # a release before sub-agents knew one agent
         return Note(
-            {str(agent): _listener(listener) for agent, listener in listeners.items()},
+            {
+                agent: Listener(**{name: kind(known[name]) for name, kind in _KINDS.items() if name in known})
+                for agent, known in listeners.items()
+            },
             tuple((float(at), int(size)) for at, size in data.get("spent", ())),
-            _texts(data.get("failure", {})),
+            dict(data.get("failure", {})),
         )
     except (ValueError, TypeError, AttributeError):
         return Note()
-
-
-def _listener(data: Mapping[str, Any]) -> Listener:
-    return Listener(
-        sessions=tuple(map(str, data.get("sessions", ()))),
-        heard={str(session): int(count) for session, count in data.get("heard", {}).items()},
-        reminded=_texts(data.get("reminded", {})),
-        reminders=int(data.get("reminders", 0)),
-        agents=_texts(data.get("agents", {})),
-        handed=_texts(data.get("handed", {})),
-        told=tuple(map(str, data.get("told", ()))),
-        queue=_texts(data.get("queue", {})),
-    )
-
-
-def _texts(data: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in data.items()}
 
 
 def _remove_old(folder: Folder) -> None:

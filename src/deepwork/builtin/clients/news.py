@@ -40,7 +40,7 @@ class Text:
         body: The part that replies of our tools have word by word; empty if they never have it.
         parts: Texts that a reply has, each for itself, if it tells the same.
         index: Its place in the history of its session; None if it is of none.
-        is_pause: Whether it tells of a pause.
+        is_pause: Whether it tells of a pause or of its end.
         is_result: Whether the reply to a call of the agent tells the same.
         is_due: Whether the time has come to tell it.
     """
@@ -78,26 +78,26 @@ def news_of(head: Head, history: Sequence[Entry], heard: int, known: Collection[
     for index in range(heard, len(history)):
         entry, text_id = history[index], _id(head, index)
         kind, detail = entry["kind"], entry.get("detail", {})
+        step = f"step {entry.get('step_id')!r} of {_where(head)}"
         if kind == "note" and entry.get("step_id") and str(detail.get("text") or "").strip():
             yield _remark(text_id, index, entry, head)
         elif kind == "paused" and index == pauses[-1]:
             words = paused_text(str(detail.get("reason") or ""))
             yield Text(text_id, f"{words} It is {_where(head)}.", words, index=index, is_pause=True)
         elif kind == "unpaused" and index == pauses[-1] and len(pauses) > 1 and _id(head, pauses[-2]) in known:
-            yield Text(text_id, f"The pause is over. Go on with {_where(head)}.", index=index)
+            yield Text(text_id, f"The pause is over. Go on with {_where(head)}.", index=index, is_pause=True)
         elif kind == "override" and detail.get("by") == "person":
             reason = one_line(str(detail.get("reason") or ""), MAX_ABOUT)
-            step = f"step {entry.get('step_id')!r} of {_where(head)}"
             call = f"Report it again: finished_step(session_id={head.session_id!r}, step_id={entry.get('step_id')!r})."
             yield Text(text_id, f"Your user lets {step}, pass without a review: {reason} {call}", index=index)
         elif kind == "verdict" and detail.get("by") == "person":
             if index == results[-1] and not _is_reported(history[index + 1 :], entry.get("step_id")):
                 yield _decision(text_id, index, entry, head)
         elif kind in _RESULTS and index == results[-1]:
-            step = f"step {entry.get('step_id')!r} of {_where(head)}"
             call = f"finished_step(session_id={head.session_id!r}, step_id='?', outputs={{}})"
             text = f"The review of {step}, {_RESULTS[kind]}; {call} tells how."
-            yield Text(text_id, text, index=index, is_result=True, is_due=_is_old(entry))
+            is_due = is_past(str(entry.get("at")), datetime.now(UTC) - timedelta(seconds=RESULT_SECONDS))
+            yield Text(text_id, text, index=index, is_result=True, is_due=is_due)
 
 
 def end_of(head: Head, history: Sequence[Entry]) -> Text:
@@ -172,11 +172,3 @@ def _where(head: Head) -> str:
 
 def _id(head: Head, index: int) -> str:
     return f"{head.session_id}.{index}"
-
-
-def _is_old(entry: Entry) -> bool:
-    try:
-        due = datetime.fromisoformat(entry["at"]) + timedelta(seconds=RESULT_SECONDS)
-    except (ValueError, TypeError):
-        return True
-    return is_past(due.isoformat(), datetime.now(UTC))

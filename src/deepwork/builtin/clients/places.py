@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from deepwork.builtin.clients.files import decoded, get
-from deepwork.builtin.clients.table import WORKSPACE_FOLDER, Client
+from deepwork.builtin.clients.table import WORKSPACE_FOLDER, Client, user_path
 from deepwork.errors import ConfigError, PathRefused
 from deepwork.paths.paths import describe, read_regular, resolve_inside
 
@@ -36,7 +36,7 @@ class Place:
         if self.scope == "project":
             files = [self.root / name for name in self.client.project_files]
         else:
-            files = [*self.client.user_files(self.environment)]
+            files = self.client.user_files(self.environment)
         return next((file for file in files if file.exists()), files[0])
 
     @property
@@ -45,7 +45,9 @@ class Place:
         hooks = self.client.hooks
         if hooks is None:
             return None
-        return self.root / hooks.project_file if self.scope == "project" else hooks.user_file(self.environment)
+        return (
+            self.root / hooks.project_file if self.scope == "project" else user_path(hooks.user_file, self.environment)
+        )
 
     @property
     def folder(self) -> str:
@@ -100,7 +102,7 @@ class Place:
         content = self.read(self.file)
         if content is None:
             return None
-        with Named(self.shown(self.file)):
+        with named(self.shown(self.file)):
             return entry_in(self.client, decoded(content))
 
 
@@ -119,18 +121,11 @@ def entry_in(client: Client, text: str) -> Any:
     return get(client.syntax.data(text), client.keys_of_entry)
 
 
-class Named:
-    """Puts the name of a file before what is wrong with it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, ConfigError):
-            hint = "It was left as it is. `deepwork connect print` prints the entry, to be added by hand."
-            raise ConfigError(f"{self._name}: {error.message}", hint=error.hint or hint) from None
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Put the name of a file before what is wrong with it."""
+    try:
+        yield
+    except ConfigError as error:
+        hint = "It was left as it is. `deepwork connect print` prints the entry, to be added by hand."
+        raise ConfigError(f"{name}: {error.message}", hint=error.hint or hint) from None

@@ -14,8 +14,8 @@ from deepwork.builtin.clients.connection import FileChange, write_file
 from deepwork.builtin.clients.entries import has_our_form, is_written
 from deepwork.builtin.clients.files import decoded, with_entry, without_entry
 from deepwork.builtin.clients.hook_entries import without_hooks
-from deepwork.builtin.clients.places import Named, Place, Scope, default_scope, entry_in
-from deepwork.builtin.clients.table import CLIENTS
+from deepwork.builtin.clients.places import Place, Scope, default_scope, entry_in, named
+from deepwork.builtin.clients.table import CLIENTS, user_path
 from deepwork.errors import ConfigError
 
 
@@ -52,7 +52,7 @@ def planned_removal_of(place: Place, file: Path) -> FileChange | None:
     if record and record.is_original_known and record.after == digest(before):
         with suppress(OSError):  # without the backup everything of ours is taken out one by one
             return FileChange(file, name, before, backups.original(record))
-    with Named(name):
+    with named(name):
         text = old_text = decoded(before)
         if _holds_hooks(place, file):
             text = without_hooks(place.client, text)
@@ -141,13 +141,13 @@ def _without_our_entry(place: Place, record: Record | None, text: str) -> str:
 
 
 def _holds_entry(place: Place, file: Path) -> bool:
-    names = [*place.client.project_files, *(str(name) for name in place.client.user_files(place.environment))]
-    return file.name in {os.path.basename(name) for name in names}
+    client = place.client
+    return file.name in {Path(name).name for name in (*client.project_files, *client.user_paths)}
 
 
 def _holds_hooks(place: Place, file: Path) -> bool:
     hooks = place.client.hooks
-    return hooks is not None and file.name in {Path(hooks.project_file).name, hooks.user_file(place.environment).name}
+    return hooks is not None and file.name in {Path(hooks.project_file).name, Path(hooks.user_file).name}
 
 
 def _remove_empty(folders: tuple[str, ...]) -> None:
@@ -173,8 +173,8 @@ def _possible_places(file: Path, environment: Mapping[str, str]) -> Iterator[Pla
     """Find by its name whose file it is that an earlier release has written."""
     for client in CLIENTS.values():
         hooks = client.hooks
-        user_files = [*client.user_files(environment), *([hooks.user_file(environment)] if hooks else [])]
-        if file in [Path(os.path.realpath(name)) for name in user_files]:
+        user_paths = [*client.user_paths, *([hooks.user_file] if hooks else [])]
+        if file in [Path(os.path.realpath(user_path(path, environment))) for path in user_paths]:
             place = Place(client, Path.home(), "user", environment)
             command = client.command_of(place.entry())
             yield replace(place, root=Path(command[-1])) if command else place

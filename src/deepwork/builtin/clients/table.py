@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deepwork.builtin.clients.files import Syntax
 from deepwork.builtin.clients.json_text import LENIENT, STRICT, WITH_COMMENTS, JsonSyntax
-from deepwork.builtin.clients.text_edits import Document, Syntax
 from deepwork.builtin.clients.toml_text import TomlSyntax
 from deepwork.paths.user_folders import user_config_dir
 
@@ -34,30 +34,21 @@ def _one_list(command: list[str]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class HookEvent:
-    """An event of a client at which it runs a command of ours, or calls our tool.
-
-    Attributes:
-        fields: What else it hands over to the tool, of `HOOK_FIELDS`; None if a tool cannot be called at this event.
-    """
-
-    name: str
-    fields: tuple[str, ...] | None = ()
-
-
-@dataclass(frozen=True)
 class HookFiles:
     """Where a client has its hooks, and its words for the events.
 
     Attributes:
+        user_file: The file for all projects of the user, as in `user_path`.
+        events: The events at which it runs a command of ours, or calls our tool, with what it hands over to the tool
+            besides `who`; None if a tool cannot be called at this event.
         timeout: What the client is told, in its own unit.
         who: What each event hands over to the tool, of `HOOK_FIELDS`: which agent of which session it is about.
         tools_since: The first version whose hooks can call a tool; None if they cannot.
     """
 
     project_file: str
-    user_file: Callable[[Environment], Path]
-    events: tuple[HookEvent, ...]
+    user_file: str
+    events: Mapping[str, tuple[str, ...] | None]
     timeout: int
     who: tuple[str, ...] = ()
     tools_since: tuple[int, int, int] | None = None
@@ -69,7 +60,7 @@ class Client:
 
     Attributes:
         project_files: Where its file is in a project; the first is made where none exists.
-        user_files: The same for all projects of the user.
+        user_paths: The same for all projects of the user, as in `user_path`.
         keys: The keys under which servers stand.
         entry: Writes a command in its form.
         extras: What a new entry has besides; a user may change it later.
@@ -82,12 +73,12 @@ class Client:
 
     name: str
     title: str
-    syntax: Syntax[Document]
+    syntax: Syntax
     keys: tuple[str, ...] = ("mcpServers",)
     entry: Callable[[list[str]], dict[str, Any]] = _plain
     extras: Mapping[str, Any] = field(default_factory=dict)
     project_files: tuple[str, ...] = ()
-    user_files: Callable[[Environment], tuple[Path, ...]]
+    user_paths: tuple[str, ...]
     folder: str | None = None
     programs: tuple[str, ...] = ()
     hooks: HookFiles | None = None
@@ -100,6 +91,10 @@ class Client:
         """Where our entry stands."""
         return (*self.keys, NAME)
 
+    def user_files(self, environment: Environment) -> list[Path]:
+        """Return its files for all projects of the user."""
+        return [user_path(path, environment) for path in self.user_paths]
+
     def command_of(self, entry: Any) -> list[str] | None:
         """Read the command of an entry; None if it starts no program."""
         if not isinstance(entry, dict):
@@ -109,27 +104,19 @@ class Client:
         return parts if parts and all(isinstance(part, str) for part in parts) else None
 
 
-def _home() -> Path:
-    return Path(os.path.expanduser("~"))
-
-
-def claude_folder(environment: Environment) -> Path:
-    """Return the folder of Claude Code's settings and plugins."""
-    return Path(environment.get("CLAUDE_CONFIG_DIR") or _home() / ".claude")
-
-
-def _claude_file(environment: Environment) -> tuple[Path, ...]:
-    folder = environment.get("CLAUDE_CONFIG_DIR")
-    return ((Path(folder) if folder else _home()) / ".claude.json",)
-
-
-def _codex_folder(environment: Environment) -> Path:
-    return Path(environment.get("CODEX_HOME") or _home() / ".codex")
-
-
-def _application_folder(environment: Environment) -> Path:
-    """Return the folder where desktop programs keep their settings."""
-    return _home() / "Library" / "Application Support" if sys.platform == "darwin" else user_config_dir(environment)
+def user_path(path: str, environment: Environment) -> Path:
+    """Return a path in folders of the user, which stand in braces: the environment may have moved them."""
+    home, config = os.path.expanduser("~"), user_config_dir(environment)
+    claude = environment.get("CLAUDE_CONFIG_DIR")
+    folders = {
+        "home": home,
+        "config": config,
+        "applications": f"{home}/Library/Application Support" if sys.platform == "darwin" else config,
+        "claude": claude or f"{home}/.claude",
+        "claude_home": claude or home,
+        "codex": environment.get("CODEX_HOME") or f"{home}/.codex",
+    }
+    return Path(path.format(**folders))
 
 
 # The arguments of our tool, with what a client puts in their place. Codex calls nothing where one of them is missing.
@@ -147,24 +134,24 @@ HOOK_FIELDS: Mapping[str, Any] = {
     "error": "${error}",
     "transcript": "${transcript_path}",
 }
-_CLAUDE_EVENTS = (
-    HookEvent("SessionStart", None),  # Claude Code has started no server yet
-    HookEvent("UserPromptSubmit"),
-    HookEvent("PreCompact", ("trigger",)),
-    HookEvent("PostToolUse", ("tool", "call", "paths", "arguments", "response")),
-    HookEvent("PostToolUseFailure", ("tool", "call", "arguments", "error")),
-    HookEvent("Stop", ("stop_hook_active",)),
-    HookEvent("StopFailure", ("error",)),
-    HookEvent("SessionEnd", None),  # its servers are ended before
-)
-_CODEX_EVENTS = (
-    HookEvent("SessionStart"),
-    HookEvent("UserPromptSubmit"),
-    HookEvent("PreCompact", ("trigger",)),
-    HookEvent("PostToolUse", ("tool", "call", "arguments", "response")),
-    HookEvent("Stop", ("stop_hook_active",)),
-)
-_GEMINI_EVENTS = tuple(HookEvent(name, None) for name in ("SessionStart", "PreCompress", "AfterTool", "AfterAgent"))
+_CLAUDE_EVENTS = {
+    "SessionStart": None,  # Claude Code has started no server yet
+    "UserPromptSubmit": (),
+    "PreCompact": ("trigger",),
+    "PostToolUse": ("tool", "call", "paths", "arguments", "response"),
+    "PostToolUseFailure": ("tool", "call", "arguments", "error"),
+    "Stop": ("stop_hook_active",),
+    "StopFailure": ("error",),
+    "SessionEnd": None,  # its servers are ended before
+}
+_CODEX_EVENTS = {
+    "SessionStart": (),
+    "UserPromptSubmit": (),
+    "PreCompact": ("trigger",),
+    "PostToolUse": ("tool", "call", "arguments", "response"),
+    "Stop": ("stop_hook_active",),
+}
+_GEMINI_EVENTS = dict.fromkeys(("SessionStart", "PreCompress", "AfterTool", "AfterAgent"))
 HOOK_SYNTAX: JsonSyntax = WITH_COMMENTS
 
 CLIENTS = {
@@ -176,12 +163,12 @@ CLIENTS = {
             syntax=STRICT,
             entry=_stdio,
             project_files=(".mcp.json",),
-            user_files=_claude_file,
+            user_paths=("{claude_home}/.claude.json",),
             folder=HERE,
             programs=("claude",),
             hooks=HookFiles(
                 ".claude/settings.local.json",
-                lambda env: claude_folder(env) / "settings.json",
+                "{claude}/settings.json",
                 _CLAUDE_EVENTS,
                 timeout=10,
                 who=("session", "agent"),
@@ -193,7 +180,7 @@ CLIENTS = {
             name="claude-desktop",
             title="Claude Desktop",
             syntax=STRICT,
-            user_files=lambda env: (_application_folder(env) / "Claude" / "claude_desktop_config.json",),
+            user_paths=("{applications}/Claude/claude_desktop_config.json",),
             note="Quit Claude Desktop and start it again.",
         ),
         Client(
@@ -202,7 +189,7 @@ CLIENTS = {
             syntax=LENIENT,
             entry=_stdio,
             project_files=(".cursor/mcp.json",),
-            user_files=lambda _: (_home() / ".cursor" / "mcp.json",),
+            user_paths=("{home}/.cursor/mcp.json",),
             folder=WORKSPACE_FOLDER,
             programs=("cursor", "cursor-agent"),
         ),
@@ -213,7 +200,7 @@ CLIENTS = {
             keys=("servers",),
             entry=_stdio,
             project_files=(".vscode/mcp.json",),
-            user_files=lambda env: (_application_folder(env) / "Code" / "User" / "mcp.json",),
+            user_paths=("{applications}/Code/User/mcp.json",),
             folder=WORKSPACE_FOLDER,
             programs=("code",),
         ),
@@ -224,12 +211,12 @@ CLIENTS = {
             keys=("mcp_servers",),
             extras={"startup_timeout_sec": 30, "tool_timeout_sec": 600},
             project_files=(".codex/config.toml",),
-            user_files=lambda env: (_codex_folder(env) / "config.toml",),
+            user_paths=("{codex}/config.toml",),
             folder=HERE,
             programs=("codex",),
             hooks=HookFiles(
                 ".codex/hooks.json",
-                lambda env: _codex_folder(env) / "hooks.json",
+                "{codex}/hooks.json",
                 _CODEX_EVENTS,
                 timeout=10,
                 who=("session", "transcript"),
@@ -245,12 +232,10 @@ CLIENTS = {
             title="Gemini CLI",
             syntax=WITH_COMMENTS,
             project_files=(".gemini/settings.json",),
-            user_files=lambda _: (_home() / ".gemini" / "settings.json",),
+            user_paths=("{home}/.gemini/settings.json",),
             folder=HERE,
             programs=("gemini",),
-            hooks=HookFiles(
-                ".gemini/settings.json", lambda _: _home() / ".gemini" / "settings.json", _GEMINI_EVENTS, 10_000
-            ),
+            hooks=HookFiles(".gemini/settings.json", "{home}/.gemini/settings.json", _GEMINI_EVENTS, 10_000),
             note="Gemini CLI starts no server in a folder that you have not trusted: run `gemini` there once.",
         ),
         Client(
@@ -260,10 +245,7 @@ CLIENTS = {
             keys=("mcp",),
             entry=_one_list,
             project_files=("opencode.json", "opencode.jsonc"),
-            user_files=lambda env: (
-                user_config_dir(env) / "opencode" / "opencode.json",
-                user_config_dir(env) / "opencode" / "opencode.jsonc",
-            ),
+            user_paths=("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"),
             folder=HERE,
             programs=("opencode",),
         ),
@@ -273,14 +255,14 @@ CLIENTS = {
             syntax=LENIENT,
             keys=("context_servers",),
             project_files=(".zed/settings.json",),
-            user_files=lambda env: (user_config_dir(env) / "zed" / "settings.json",),
+            user_paths=("{config}/zed/settings.json",),
             programs=("zed", "zeditor"),
         ),
         Client(
             name="windsurf",
             title="Windsurf",
             syntax=LENIENT,
-            user_files=lambda _: (_home() / ".codeium" / "windsurf" / "mcp_config.json",),
+            user_paths=("{home}/.codeium/windsurf/mcp_config.json",),
             programs=("windsurf",),
         ),
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from deepwork.errors import ConfigError
 
@@ -25,29 +25,6 @@ class Unreadable(ConfigError):
     def __init__(self, text: str, offset: int, problem: str) -> None:
         lines = _LINE_END.split(text[:offset])
         super().__init__(f"line {len(lines)}, column {len(lines[-1]) + 1}: {problem}")
-
-
-class Document(Protocol):
-    """A text that was read. Its methods give the text with one change."""
-
-    def with_member(self, keys: Sequence[str], value: Any) -> str:
-        """Put a value under these keys."""
-
-    def without_member(self, keys: Sequence[str]) -> str:
-        """Take out what is under these keys."""
-
-
-DocumentT = TypeVar("DocumentT", covariant=True)
-
-
-class Syntax(Protocol[DocumentT]):
-    """The format of a client's file."""
-
-    def document(self, text: str) -> DocumentT:
-        """Read a text by its places, or raise `Unreadable`."""
-
-    def data(self, text: str) -> Any:
-        """Read a text by another parser, or raise `ValueError`."""
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:

@@ -120,7 +120,8 @@ class TomlText:
         start, end = statement.value or (0, 0)
         if len(statement.keys) == len(keys):
             return edited(self.text, [Edit(start, end, _dumped(value))])
-        self._require_inline_table(statement)
+        if not self._is_inline_table(statement):
+            raise Unreadable(self.text, statement.start, f"{'.'.join(statement.keys)} should be a table")
         members = list(_members(self.text, statement))
         for member in members:
             if member.keys == tuple(keys)[: len(member.keys)]:
@@ -162,10 +163,6 @@ class TomlText:
 
     def _is_inline_table(self, statement: Statement) -> bool:
         return statement.value is not None and self.text.startswith("{", statement.value[0])
-
-    def _require_inline_table(self, statement: Statement) -> None:
-        if not self._is_inline_table(statement):
-            raise Unreadable(self.text, statement.start, f"{'.'.join(statement.keys)} should be a table")
 
     def _appended(self, keys: Keys, value: Any) -> str:
         for statement in self._statements:

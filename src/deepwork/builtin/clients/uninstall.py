@@ -14,7 +14,7 @@ from deepwork.builtin.clients.backups import Record
 from deepwork.builtin.clients.claude_plugin import installed_entries
 from deepwork.builtin.clients.connect import remove_file
 from deepwork.builtin.clients.removal import recorded_files, unwound
-from deepwork.builtin.clients.table import NAME, claude_folder
+from deepwork.builtin.clients.table import NAME
 from deepwork.commands.terminal import say, say_error
 from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.paths.user_folders import user_state_dir
@@ -37,7 +37,7 @@ def uninstall(dry_run: bool, data: bool) -> None:
     project stays: it is the project's.
     """
     failed = [record.path for record in recorded_files(os.environ) if not _taken_out(record, dry_run=dry_run)]
-    if installed_entries(claude_folder(os.environ)):
+    if installed_entries(os.environ):
         say(f"Claude Code has the plugin, too; remove it with: claude plugin uninstall {NAME}@{NAME}", err=True)
     folder = user_state_dir(os.environ)
     size = _list_data(folder)

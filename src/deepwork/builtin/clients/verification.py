@@ -13,9 +13,10 @@ from typing import Any
 
 import anyio
 
+from deepwork.builtin.clients import NOTHING
 from deepwork.builtin.clients.places import Place
 from deepwork.errors import ConfigError, ProgramError, ProgramTimeout
-from deepwork.programs.processes import Completed, allowed_environment, run_program
+from deepwork.programs.processes import allowed_environment, run_program
 from deepwork.text import tokens_of
 
 # Clients wait about as long. A server may need more on a busy machine, so this shows no fault of its entry.
@@ -108,32 +109,29 @@ async def _listed(words: list[str], cwd: Path, project: Path, environment: Mappi
         return None
     except ProgramError as error:
         raise ConfigError(error.message, hint="`deepwork doctor` looks for the cause.") from None
-    costs = _tool_costs(completed, words)
-    return Verified([*costs], sum(costs.values()), time.monotonic() - started, _answers_hooks(completed))
+    seconds, results = time.monotonic() - started, _results(completed.stdout)
+    try:
+        costs = {
+            tool["name"]: tokens_of(tool["name"], tool.get("description"), tool["inputSchema"])
+            for tool in results[2]["tools"]
+        }
+    except (LookupError, TypeError, AttributeError):
+        log = completed.stderr.decode(errors="replace").strip().splitlines()[-5:]
+        raise ConfigError(
+            "\n".join([f"{' '.join(words)} {completed.ending} and listed no tools", *log]),
+            hint="`deepwork doctor` looks for the cause.",
+        ) from None
+    answers_hooks = False
+    with suppress(LookupError, TypeError):
+        answers_hooks = results[3]["content"][0]["text"] == NOTHING
+    return Verified([*costs], sum(costs.values()), seconds, answers_hooks)
 
 
-def _answers_hooks(completed: Completed) -> bool:
-    for line in completed.stdout.splitlines():
-        with suppress(ValueError, KeyError, TypeError, LookupError):
+def _results(stdout: bytes) -> dict[Any, Any]:
+    """Return what a server has answered with, by the ids of the requests."""
+    results = {}
+    for line in stdout.splitlines():
+        with suppress(ValueError, LookupError, TypeError):
             message = json.loads(line)
-            if message["id"] == 3:
-                return bool(message["result"]["content"][0]["text"] == "{}")
-    return False
-
-
-def _tool_costs(completed: Completed, words: list[str]) -> dict[str, int]:
-    for line in completed.stdout.splitlines():
-        try:
-            message = json.loads(line)
-            if message.get("id") == 2:
-                return {
-                    tool["name"]: tokens_of(tool["name"], tool.get("description"), tool["inputSchema"])
-                    for tool in message["result"]["tools"]
-                }
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
-    log = completed.stderr.decode(errors="replace").strip().splitlines()[-5:]
-    raise ConfigError(
-        "\n".join([f"{' '.join(words)} {completed.ending} and listed no tools", *log]),
-        hint="`deepwork doctor` looks for the cause.",
-    )
+            results[message["id"]] = message["result"]
+    return results
