@@ -40,6 +40,9 @@ def browser():
         if os.environ.get("CI"):
             pytest.fail("there is no Chromium for the tests of the pages: install the package chromium")
         pytest.skip("THE PAGES ARE NOT TESTED: there is no Chromium; on Debian: apt-get install chromium")
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=PATIENCE * 1000)
     with browsing.launched(executable) as browser:
         yield browser
 

@@ -7,6 +7,7 @@ import threading
 from functools import partial
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -146,7 +147,7 @@ def test_markup_of_agents_stays_text_on_every_view(hostile, serve, new_page):
         page.locator(".loading").first.wait_for(state="detached")
         page.eval_on_selector_all("main details", "(parts) => parts.forEach((part) => { part.open = true; })")
         assert page.evaluate("window.hit") is None, view
-        assert page.locator("main script, main iframe, main img, main object, main embed").count() == 0, view
+        expect(page.locator("main script, main iframe, main img, main object, main embed")).to_have_count(0)
         addresses = page.eval_on_selector_all("a", "(links) => links.map((link) => link.getAttribute('href'))")
         assert [address for address in addresses if not address.startswith("#/")] == [], view
         assert page.evaluate(HANDLERS) == [], view

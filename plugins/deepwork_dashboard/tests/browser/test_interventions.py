@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from deepwork.testing import Refused
 
@@ -46,7 +47,7 @@ def test_a_person_pauses_a_plan_and_lets_it_go_on(make_team, new_task, serve, pa
         page.locator("form").get_by_role("button", name="Pause", exact=True).press("Enter")
         banner = page.get_by_text("A person has paused this plan.")
         banner.wait_for()
-        assert page.get_by_text("Can be started now").count() == 0
+        expect(page.get_by_text("Can be started now")).to_have_count(0)
         with pytest.raises(Refused, match="The budget is spent"):
             agent.call("task_claim", task_id=tasks["Schema"], agent_id=worker)
         page.get_by_role("button", name="Let it go on").click()

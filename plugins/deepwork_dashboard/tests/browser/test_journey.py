@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from playwright.sync_api import expect
+
 
 def test_a_person_answers_what_waits_and_sees_the_session_go_on_without_a_reload(make_team, serve, page):
     """The whole way once, with a real agent on the other side."""
@@ -18,7 +20,7 @@ def test_a_person_answers_what_waits_and_sees_the_session_go_on_without_a_reload
         assert "token" not in page.url
         item = page.get_by_role("article").filter(has_text="Report of May")
         assert "primary" not in item.get_by_role("button", name="Let it pass").get_attribute("class")
-        assert item.locator(".button.primary").count() == 1
+        expect(item.locator(".button.primary")).to_have_count(1)
         criteria = item.get_by_role("region", name="Criteria")
         criteria.get_by_text("Does every figure name the source it comes from?").wait_for()
         item.get_by_role("button", name=f"report-{session_id[:4]}.md").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -96,8 +97,7 @@ def test_the_drawing_of_a_plan_is_walked_with_arrows(dashboard, page):
     page.locator(".node.is-chosen", has_text="Write the schema").wait_for()
     scale = page.locator(".world").get_attribute("transform")
     page.keyboard.press("+")
-    page.wait_for_timeout(100)
-    assert page.locator(".world").get_attribute("transform") != scale
+    expect(page.locator(".world")).not_to_have_attribute("transform", scale)
     page.keyboard.press("Escape")
     page.get_by_role("complementary", name="Task").wait_for(state="detached")
 

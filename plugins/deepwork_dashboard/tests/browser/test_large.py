@@ -101,7 +101,7 @@ def test_j_walks_on_through_rows_that_were_not_drawn_yet(large, dashboard, page)
     page.locator(".vrow").first.wait_for()
     for _ in range(70):
         page.keyboard.press("j")
-    assert page.evaluate("document.activeElement.closest('.vrow').dataset.index") == "69"
+    page.locator(".vrow[data-index='69']:is(:focus, :focus-within)").wait_for()
     page.keyboard.press("Enter")
     page.get_by_role("complementary", name="Task").wait_for()
 
@@ -110,10 +110,10 @@ def test_a_long_log_is_read_page_by_page_to_its_end(large, dashboard, page):
     dashboard.enter(page, "#/events?event=checkpoint")
     page.locator(".vrow").first.wait_for()
     page.get_by_text("read, older ones follow").wait_for()
-    for _ in range(6):
+    end = page.get_by_text(f"{EVENTS} events, that is all.")
+    while not end.is_visible():
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.wait_for_timeout(200)
-    page.get_by_text(f"{EVENTS} events, that is all.").wait_for()
     assert page.locator(".vrow").count() < 70
 
 

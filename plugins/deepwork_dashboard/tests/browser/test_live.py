@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +92,7 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(team, agent, se
     dashboard.enter_again(page)
     page.get_by_role("heading", name="Draft the report").wait_for()
     page.get_by_text("Live", exact=True).wait_for()
-    assert page.get_by_text("Not connected since").count() == 0
+    expect(page.get_by_text("Not connected since")).to_have_count(0)
     assert is_same(page)
 
 

@@ -76,8 +76,9 @@ def comment_on_plan(page, text="Say more."):
 
 
 def saved(page):
-    """Wait until the server has the draft; what it says is of the last letter once it has said that it saves."""
-    page.wait_for_timeout(100)
+    """Wait until the server has the draft: until then the browser keeps it, from the first letter on."""
+    while page.evaluate("Object.keys(localStorage).some((key) => key.startsWith('deepwork.draft '))"):
+        page.wait_for_timeout(50)
     page.get_by_text("Draft saved.").wait_for()
 
 
@@ -127,7 +128,7 @@ def test_a_person_reviews_two_attempts_with_the_keys_alone(shop, agent, session,
 
     page.locator(".attempt-tabs").get_by_text("Attempt 2").wait_for()
     card(page, "plan.md").get_by_text("It shows the highest price.").wait_for()
-    assert card(page, "plan.md").get_by_text("changed since").count() == 1
+    expect(card(page, "plan.md").get_by_text("changed since")).to_have_count(1)
     resolve = page.get_by_role("button", name="Resolve")
     for open_threads in (1, 0):
         resolve.first.press("Enter")
@@ -136,7 +137,7 @@ def test_a_person_reviews_two_attempts_with_the_keys_alone(shop, agent, session,
     page.get_by_role("status").filter(has_text="passes").first.wait_for()
     assert shop.report(agent, session, stories.files(**stories.SECOND))["status"] == "next_step"
     page.locator(".attempt-tabs").get_by_text("passed").wait_for()
-    assert page.get_by_role("region", name="Your decision").count() == 0
+    expect(page.get_by_role("region", name="Your decision")).to_have_count(0)
 
 
 def test_the_address_that_an_agent_is_told_leads_to_the_work_also_through_the_login(shop, agent, dashboard, page):
@@ -187,8 +188,8 @@ def test_a_page_that_died_after_it_had_sent_its_draft_does_not_send_it_again(sho
     shop.decide(session, "changes", "All of it", [comment])
     page.reload()
     card(page, "plan.md").get_by_role("article", name="Comment on line 9").wait_for()
-    assert page.get_by_text("not sent yet").count() == 0
-    assert page.get_by_text("kept as a draft").count() == 0
+    expect(page.get_by_text("not sent yet")).to_have_count(0)
+    expect(page.get_by_text("kept as a draft")).to_have_count(0)
     assert page.evaluate("localStorage.length") == 0
 
 
@@ -222,7 +223,7 @@ def test_a_draft_stays_on_its_attempt_when_the_agent_reports_again(shop, agent, 
     page.get_by_role("button", name="Take my draft along to attempt 2").click()
     page.get_by_role("article", name="Your comment on line 12").wait_for()
     expect(page.get_by_role("textbox", name="What you say to all of it")).to_have_value("plan.md: About the old line")
-    assert page.get_by_text("is here.").count() == 0
+    expect(page.get_by_text("is here.")).to_have_count(0)
     assert page.get_by_role("button", name="Request changes").is_enabled()
 
 
@@ -316,7 +317,7 @@ def test_contents_and_comments_have_no_effect_and_what_is_unseen_is_shown(shop, 
             page.evaluate(SCROLLED)
             assert page.evaluate("window.hit") is None, (query, turn)
             inside = "main script, main iframe, main object, main embed, main style, main a:not([href^='#/'])"
-            assert page.locator(inside).count() == 0, (query, turn)
+            expect(page.locator(inside)).to_have_count(0)
             assert (
                 page.evaluate("[...document.images].filter((image) => !image.src.startsWith('data:image/')).length")
                 == 0
@@ -324,7 +325,7 @@ def test_contents_and_comments_have_no_effect_and_what_is_unseen_is_shown(shop, 
     assert [url for url in requests if not url.startswith((dashboard.url, "data:image/png"))] == []
     dashboard.open(page, address(session, "?against=none"))
     page.locator(".unseen", has_text="U+202E").first.wait_for()
-    assert page.locator(".file-name .unseen").count() == 1
+    expect(page.locator(".file-name .unseen")).to_have_count(1)
 
 
 @pytest.mark.external
@@ -388,7 +389,7 @@ def test_what_has_several_lines_is_shown_in_lines(shop, agent, session, dashboar
     page.get_by_text("Inputs").click()
     page.get_by_role("button", name="notes.md").click()
     page.get_by_text("31 leave at the second page").wait_for()
-    assert page.get_by_text("U+000A").count() == 0
+    expect(page.get_by_text("U+000A")).to_have_count(0)
 
 
 def test_while_somebody_writes_on_a_small_screen_the_decision_leaves_them_room(session, dashboard, new_page):
@@ -398,7 +399,7 @@ def test_while_somebody_writes_on_a_small_screen_the_decision_leaves_them_room(s
     page.get_by_role("textbox", name="Comment").wait_for()
     page.get_by_text("Add the comment that you are writing").wait_for()
     decision = page.get_by_role("region", name="Your decision")
-    assert decision.get_by_role("button", name="Pass").count() == 0
+    expect(decision.get_by_role("button", name="Pass")).to_have_count(0)
     page.get_by_role("button", name="Cancel").click()
     decision.get_by_role("button", name="Pass").wait_for()
 
@@ -412,7 +413,7 @@ def test_of_many_long_files_little_is_in_the_document(shop, agent, dashboard, pa
     shop.report(agent, session, {"plan.md": stories.PLAN, **second})
     dashboard.enter(page, address(session))
     page.locator(".line").first.wait_for()
-    assert page.locator(".file-card").count() == 41
+    expect(page.locator(".file-card")).to_have_count(41)
     assert page.locator(".line").count() < 400
     page.get_by_role("button", name="39.py").first.click()
     last = card(page, "part/39.py")
@@ -422,13 +423,13 @@ def test_of_many_long_files_little_is_in_the_document(shop, agent, dashboard, pa
     page.keyboard.press("n")
     page.keyboard.press("c")
     page.get_by_role("textbox", name="Comment").wait_for()
-    assert last.get_by_role("form", name="New comment").count() == 1
+    expect(last.get_by_role("form", name="New comment")).to_have_count(1)
 
 
 def test_secrets_are_shown_once_somebody_asks(session, dashboard, page):
     dashboard.enter(page, address(session))
     secret = card(page, "deploy.env")
     secret.get_by_text("looks as if it held secrets").wait_for()
-    assert page.get_by_text("an-invented-key").count() == 0
+    expect(page.get_by_text("an-invented-key")).to_have_count(0)
     secret.get_by_role("button", name="Show it").click()
     secret.get_by_text("an-invented-key").wait_for()

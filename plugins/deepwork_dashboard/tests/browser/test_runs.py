@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from deepwork.testing import DeepworkProject, step
 
@@ -52,4 +53,4 @@ def test_a_person_sees_who_works_has_another_agent_go_on_and_stops_it(limited, s
     row.get_by_role("link", name="Release notes").click()
     panel.get_by_role("button", name="Stop").click()
     panel.get_by_text("Waits until").wait_for()
-    assert panel.get_by_role("button", name="Stop").count() == 0
+    expect(panel.get_by_role("button", name="Stop")).to_have_count(0)

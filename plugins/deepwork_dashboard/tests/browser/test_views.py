@@ -135,9 +135,9 @@ def test_no_view_is_wider_than_a_small_screen(dashboard, addresses, new_page):
 def test_the_page_of_a_session_says_what_was_judged_and_why_it_failed(dashboard, addresses, page):
     dashboard.enter(page, addresses["a session"])
     page.get_by_text("Attempt 3", exact=True).wait_for()
-    assert page.locator(".attempt-card").count() == 3
+    expect(page.locator(".attempt-card")).to_have_count(3)
     newest = page.locator(".attempt-card").first
-    assert newest.get_by_role("img", name="Passed").count() == 4
+    expect(newest.get_by_role("img", name="Passed")).to_have_count(4)
     page.get_by_text("Attempt 2", exact=True).click()
     page.get_by_text("Two figures in the second paragraph have no source.").first.wait_for()
     page.get_by_text("claude-sonnet-5").first.wait_for()
@@ -163,7 +163,7 @@ def test_checkpoints_and_the_claim_of_a_task_are_shown(dashboard, addresses, pag
     panel = page.get_by_role("complementary", name="Task")
     panel.get_by_text("Credit notes become negative invoices").wait_for()
     panel.get_by_text("The lease ends in").wait_for()
-    assert panel.get_by_role("link", name="Linus").count() == 1
+    expect(panel.get_by_role("link", name="Linus")).to_have_count(1)
 
 
 def test_a_click_on_a_drawn_task_opens_it_and_the_address_can_be_shared(dashboard, addresses, page):
@@ -182,8 +182,8 @@ def test_tracked_work_shows_the_files_of_a_task_and_what_waits(dashboard, addres
     page.locator("summary", has_text="Add the table of keys").click()
     files = page.locator(".files")
     files.get_by_text("src/passkeys.py").wait_for()
-    assert files.get_by_title("added").count() == 1
-    assert files.get_by_title("deleted").count() == 1
+    expect(files.get_by_title("added")).to_have_count(1)
+    expect(files.get_by_title("deleted")).to_have_count(1)
 
 
 def test_the_graph_of_a_session_shows_its_steps_and_opens_one(dashboard, addresses, page):
@@ -215,11 +215,11 @@ def test_filters_stand_in_the_address(dashboard, page):
     page.get_by_role("button", name="Aborted").click()
     dashboard.shows(page, "#/sessions?status=aborted")
     page.get_by_role("link", name="Compare our prices").wait_for()
-    assert page.locator(".item").count() == 1
+    expect(page.locator(".item")).to_have_count(1)
     assert page.locator(".item").get_by_text("aborted", exact=True).is_visible()
     page.reload()
     dashboard.shows(page, "#/sessions?status=aborted")
-    assert page.locator(".item").count() == 1
+    expect(page.locator(".item")).to_have_count(1)
 
 
 def test_a_former_address_of_sessions_leads_to_what_it_showed(dashboard, addresses, page):
@@ -261,7 +261,6 @@ def test_a_time_shows_the_exact_one_when_it_has_the_focus(dashboard, addresses, 
     dashboard.enter(page, addresses["a session"])
     when = page.locator(".strip time").first
     when.focus()
-    from playwright.sync_api import expect
 
     expect(when).to_be_focused()
     style = when.evaluate(
