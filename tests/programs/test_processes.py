@@ -141,6 +141,18 @@ async def test_a_program_gets_its_input_its_arguments_and_exactly_its_environmen
     assert set(re.findall(r"'(\w+)': '", output)) - {"LC_CTYPE"} == {"A", "B", "PATH"}  # Python itself may set that
 
 
+async def test_stdin_stays_open_until_a_program_has_answered(python):
+    """As for a server that ends when its stdin is closed, although it has not answered yet."""
+    code = """
+import select, sys
+sys.stdin.readline()
+print(select.select([sys.stdin], [], [], 1)[0] or "open", flush=True)
+sys.stdin.read()
+"""
+    completed = await python(code, stdin=b"?\n", answered=lambda out: out.endswith(b"\n"))
+    assert (completed.returncode, completed.stdout) == (0, b"open\n")
+
+
 @pytest.mark.parametrize(
     ("code", "ending"),
     [

@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +81,7 @@ async def run_program(
     environment: Mapping[str, str],
     seconds: float,
     stdin: bytes = b"",
+    answered: Callable[[bytes], bool] | None = None,
     max_output: int = MAX_OUTPUT,
     project: Path | None = None,
     supervised: bool = True,
@@ -102,6 +103,7 @@ async def run_program(
         environment: All that it sees of the environment.
         seconds: A hard limit.
         stdin: What it can read; closed after that.
+        answered: Until what it has printed is `answered`, stdin stays open, at whose end it may end unanswered.
         max_output: Bytes that it may print on each of stdout and stderr.
         project: The project, if it does not run there. The program finds its folder in DEEPWORK_PROJECT_ROOT.
         supervised: False for a program that starts no others: only its process group is killed, and no supervisor is
@@ -125,7 +127,7 @@ async def run_program(
     try:
         with anyio.fail_after(seconds):
             await program.started(name)
-            completed = await _communicate(program, stdin, max_output)
+            completed = await _communicate(program, stdin, answered, max_output)
             if seen and completed.returncode == MOUNTS_FAILED and completed.stderr.startswith(_MOUNTS_MARK):
                 raise MountsRefused(completed.stderr.decode("utf-8", "backslashreplace").strip())
             return completed
@@ -439,12 +441,14 @@ def _not_started(name: str, error: OSError | ValueError) -> ProgramMissing:
     return ProgramMissing(f"{name!r} cannot be started: {reason}")
 
 
-async def _communicate(program: _Program, stdin: bytes, max_output: int) -> Completed:
+async def _communicate(
+    program: _Program, stdin: bytes, answered: Callable[[bytes], bool] | None, max_output: int
+) -> Completed:
     process = program.process
     out, err = bytearray(), bytearray()
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_feed, process.stdin, stdin)
+            tasks.start_soon(_feed, process.stdin, stdin, lambda: answered is None or answered(bytes(out)))
             tasks.start_soon(_collect, process.stdout, out, max_output)
             tasks.start_soon(_collect, process.stderr, err, max_output)
             returncode = await program.wait()
@@ -455,11 +459,13 @@ async def _communicate(program: _Program, stdin: bytes, max_output: int) -> Comp
     return Completed(returncode, bytes(out), bytes(err))
 
 
-async def _feed(stream: ByteSendStream | None, content: bytes) -> None:
+async def _feed(stream: ByteSendStream | None, content: bytes, is_answered: Callable[[], bool]) -> None:
     if stream is None:
         return
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await stream.send(content)
+    while not is_answered():  # noqa: ASYNC110 - another task collects what it looks at
+        await anyio.sleep(0.02)
     with suppress(OSError):
         await stream.aclose()
 

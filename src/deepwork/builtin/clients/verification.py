@@ -103,7 +103,7 @@ async def _listed(words: list[str], cwd: Path, project: Path, environment: Mappi
     started = time.monotonic()
     try:
         completed = await run_program(
-            words, cwd=cwd, environment=environment, seconds=SECONDS, stdin=stdin, project=project
+            words, cwd=cwd, environment=environment, seconds=SECONDS, stdin=stdin, answered=_answered, project=project
         )
     except ProgramTimeout:
         return None
@@ -127,11 +127,16 @@ async def _listed(words: list[str], cwd: Path, project: Path, environment: Mappi
     return Verified([*costs], sum(costs.values()), seconds, answers_hooks)
 
 
+def _answered(stdout: bytes) -> bool:
+    """True if every question has an answer. A server ends soon after its stdin is closed, also if it is late."""
+    return _results(stdout).keys() >= {message["id"] for message in _MESSAGES if "id" in message}
+
+
 def _results(stdout: bytes) -> dict[Any, Any]:
-    """Return what a server has answered with, by the ids of the requests."""
+    """Return what a server has answered with, by the ids of the requests; None for an error."""
     results = {}
     for line in stdout.splitlines():
-        with suppress(ValueError, LookupError, TypeError):
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
             message = json.loads(line)
-            results[message["id"]] = message["result"]
+            results[message["id"]] = message.get("result")
     return results
