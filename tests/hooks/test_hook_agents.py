@@ -79,10 +79,15 @@ async def test_a_command_finds_agents_and_sessions_in_an_opened_project(project,
 
 class TestRunningPrograms:
     @pytest.fixture
-    def python(self, tmp_path):
+    def mark(self, tmp_path):
+        """Return a mark of this test alone: whatever has it on this machine may be ended."""
+        return str(tmp_path)
+
+    @pytest.fixture
+    def python(self, tmp_path, mark):
         def run(code, **options):
             words = [sys.executable, "-IS", "-c", code]
-            return running_program(words, cwd=tmp_path, environment={"MARK": "m1"}, **options)
+            return running_program(words, cwd=tmp_path, environment={"MARK": mark}, **options)
 
         return run
 
@@ -109,12 +114,12 @@ class TestRunningPrograms:
         async with python(code) as program, aclosing(program.lines()) as lines:
             assert [line async for line in lines] == [b"a"]
 
-    async def test_what_has_a_mark_is_ended_and_nothing_else(self, python):
-        assert end_marked("MARK", "m2") == []
+    async def test_what_has_a_mark_is_ended_and_nothing_else(self, python, mark):
         async with python("print('a', flush=True)\nimport time; time.sleep(600)") as program:
             async with aclosing(program.lines()) as lines:
                 assert await anext(lines) == b"a"
-            assert end_marked("MARK", "m1")
+            assert end_marked("MARK", f"{mark} of another") == []
+            assert end_marked("MARK", mark)
             assert await program.ended() == -9
 
     async def test_a_program_of_a_process_in_the_background_hears_an_interruption(self, python):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,8 @@ def claude(tmp_path, monkeypatch):
     fake = FakeClaude(folder)
     yield fake
     for pid in fake.survivors():
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended by itself meanwhile
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
