@@ -40,11 +40,14 @@ def main(context: click.Context) -> None:
 
 
 @main.command()
-@click.argument("scenario", type=click.Choice(["cuts", "spending"]))
-@click.option("--count", default=100, show_default=True, help="How many runs.")
+@click.argument("scenario", type=click.Choice(["cuts", "spending", "waits"]))
+@click.option("--count", default=100, show_default=True, help="How many runs; of `waits`, how many seconds.")
 @seed_option
 def runs(scenario: str, count: int, seed: int) -> None:
-    """Cut runs of agents at random requests: each completes, and what it has spent is counted once. Needs node."""
+    """Cut runs of agents at random requests: each completes, and what it has spent is counted once; cuts need node.
+
+    `waits` measures a runner that waits for a limit.
+    """
     sys.path.append(str(Path(__file__).parents[2] / "plugins" / "deepwork_run" / "tests"))  # its scripted vendors
     from runs import SCENARIOS
 

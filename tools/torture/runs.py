@@ -32,9 +32,11 @@ ROOT = Path(__file__).parents[2]
 
 STEPS = [f"s{number}" for number in range(12)]
 CUTS = ("cli", "server", "runner", "limit", "network", "context")
-SECONDS = 240
+# Runs that hang end some time; a busy machine needs minutes for one.
+SECONDS = 900
 RESET = 3
 MOST_TOKENS = 1500
+MOST_PERCENT = 0.5
 
 
 class Scene:
@@ -199,7 +201,8 @@ def count_run(scene: Scene, book: Book, code: int | None) -> str:
         if (before["kind"], after["kind"]) == ("worker_ended", "worker"):
             moments = [datetime.fromisoformat(event["at"]).timestamp() for event in (before, after)]
             book.pauses.append(moments[1] - moments[0])
-    return "" if code == 0 else f": code {code}, last step {completed_steps[-1:]}"
+    ends = [f"{event['number']} {event['end']}" for event in events if event["kind"] == "worker_ended"]
+    return "" if code == 0 else f": code {code}, last step {completed_steps[-1:]}, agents: {'; '.join(ends)}"
 
 
 def spending(count: int, seed: int) -> None:
@@ -212,10 +215,46 @@ def spending(count: int, seed: int) -> None:
     report.finish()
 
 
+def waits(seconds: int, _seed: int) -> None:
+    """Measure a runner that waits for the limit of an agent, without a database."""
+    report = Report(f"runs: a runner that waits for a limit, over {seconds} s")
+    with tempfile.TemporaryDirectory() as folder:
+        project = DeepworkProject(Path(folder) / "project")
+        project.write_job(steps=[step(name) for name in STEPS])
+        program = Path(folder) / "claude"
+        result = {"type": "result", "is_error": True, "result": f"usage limit reached|{int(time.time()) + 86400}"}
+        program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{json.dumps(result)}'\nexit 1\n")
+        program.chmod(0o755)
+        names = {"XDG_STATE_HOME": f"{folder}/state", "XDG_CONFIG_HOME": f"{folder}/config"}
+        environment = {**os.environ, **names, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+        command = [sys.executable, "-m", "deepwork", "run", "demo", "--goal", "figures", "--with", "claude"]
+        command += ["--path", str(project.root)]
+        runner = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        while "may go on at" not in runner.stderr.readline() and runner.poll() is None:
+            pass
+        before = cpu_seconds(runner.pid)
+        time.sleep(seconds)
+        share = 100 * (cpu_seconds(runner.pid) - before) / seconds
+        rows = [row.split() for row in Path(f"/proc/{runner.pid}/smaps_rollup").read_text().splitlines()]
+        private = sum(int(row[1]) for row in rows if row[0].startswith("Private_")) / 1024
+        runner.terminate()
+        runner.wait()
+    report.fact("MiB of private memory", f"{private:.1f}")
+    report.fact("percent of a core", f"{share:.2f}")
+    report.promise("more than half a percent of a core", share > MOST_PERCENT)
+    report.finish()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the time that a process has computed."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def node_programs() -> str:
     """Install the clients that need node, and return the folder of their programs."""
     command = [sys.executable, str(ROOT / "tools" / "clients.py")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-SCENARIOS = {"cuts": cuts, "spending": spending}
+SCENARIOS = {"cuts": cuts, "spending": spending, "waits": waits}
