@@ -27,7 +27,7 @@ from deepwork_run.options import OnLimit, Options, seconds_of
 from deepwork_run.record import Record, Run, records
 from deepwork_run.runner import Agents, Runner
 from deepwork_run.settings import RunSettings
-from deepwork_run.shown import described
+from deepwork_run.shown import described, used
 from deepwork_run.units import units
 
 PERMISSIONS = ("shell", "network", "all")
@@ -339,9 +339,8 @@ def show(session_id: str, root: str, *, as_json: bool) -> None:
         hooks = "" if worker["hooks"] else "  (without hooks)"
         end = f"{worker['ended_at']}  {worker['end']}" if worker["ended_at"] else "did not end by itself"
         say(f"  {worker['number']}  {worker['agent']}{hooks}  {worker['started_at']}  {end}")
-    for name, used in about["agents"].items():
-        cost = "no dollars said" if used["cost_usd"] is None else f"${used['cost_usd']:.4f}"
-        say(f"  {name}: {used['input_tokens']:,} tokens in, {used['output_tokens']:,} out, {cost}")
+    for name, totals in about["agents"].items():
+        say(f"  {name}: {used(totals)}")
     if about["paused"]:
         say(f"  asks: {about['paused']['what']}")
 

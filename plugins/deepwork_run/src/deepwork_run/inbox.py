@@ -9,6 +9,7 @@ from deepwork.errors import UnknownItem
 from deepwork.ports.call import LOCAL
 from deepwork.text import one_line
 from deepwork_run.record import CONTINUE, STOP, Record, Run, records
+from deepwork_run.shown import used
 
 ACTIONS: tuple[InboxAction, ...] = (
     InboxAction(name=CONTINUE, label="Go on"),
@@ -82,9 +83,7 @@ def _used(run: Run) -> str:
     lines = []
     for name in dict.fromkeys(worker.agent for worker in run.workers):
         workers = [worker for worker in run.workers if worker.agent == name]
-        used = run.totals(name)
-        cost = "no dollars said" if used["cost_usd"] is None else f"${used['cost_usd']:.2f}"
-        tokens = f"{used['input_tokens']:,} tokens in, {used['output_tokens']:,} out"
         end = workers[-1].end or f"works since {workers[-1].started_at}"
-        lines.append(f"{name}: started {len(workers)} times, {tokens}, {cost}; last: {one_line(end)}")
+        starts = "once" if len(workers) == 1 else f"{len(workers)} times"
+        lines.append(f"{name}: started {starts}, {used(run.totals(name))}; last: {one_line(end)}")
     return "\n".join(lines)

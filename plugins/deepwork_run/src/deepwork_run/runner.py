@@ -281,9 +281,8 @@ class Runner:
     # Money and time
 
     def _spend(self, worker: Worker, spent: Spent) -> None:
-        before = self._run.totals()["cost_usd"] or 0.0
-        key = (worker.name, spent.record_id)
-        known = self._run.spent.get(key)
+        before = self._cost
+        known = self._run.spent.get((worker.name, spent.record_id))
         values = (spent.input_tokens, spent.output_tokens, spent.cost_usd)
         if known and (known["input_tokens"], known["output_tokens"], known["cost_usd"]) == values:
             return
@@ -297,14 +296,17 @@ class Runner:
             output_tokens=spent.output_tokens,
             cost_usd=spent.cost_usd,
         )
-        limit = self._budget
-        cost = self._run.totals()["cost_usd"] or 0.0
+        limit, cost = self._budget, self._cost
         if limit is not None and cost >= limit:
             worker.is_ending = True
             worker.end = "the budget is spent"
             worker.scope.cancel()
         elif limit is not None and before < NEAR * limit <= cost:
             self._near(f"${cost:.2f} of ${limit:.2f} are spent")
+
+    @property
+    def _cost(self) -> float:
+        return self._run.totals()["cost_usd"] or 0.0
 
     @property
     def _budget(self) -> float | None:
@@ -318,10 +320,10 @@ class Runner:
     def _left(self) -> float | None:
         """Return what the next agent may spend."""
         limit = self._budget
-        return None if limit is None else max(0.0, limit - (self._run.totals()["cost_usd"] or 0.0))
+        return None if limit is None else max(0.0, limit - self._cost)
 
     def _exhausted(self) -> tuple[str, str] | None:
-        cost, limit = self._run.totals()["cost_usd"] or 0.0, self._budget
+        cost, limit = self._cost, self._budget
         if limit is not None and cost >= limit:
             return "budget", f"The session has cost ${cost:.2f}; the budget is ${limit:.2f}."
         if time.monotonic() - self._started >= self._max_seconds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -51,3 +52,9 @@ def _state(run: Run, runner: int | None, standing: Standing | None, works: Worke
     if works:
         return "running"
     return "paused" if run.is_asking or (standing and standing.waits) else "waiting"
+
+
+def used(totals: Mapping[str, Any]) -> str:
+    """Return what was used, for people: tokens, and dollars where somebody has said them."""
+    cost = "no dollars said" if totals["cost_usd"] is None else f"${totals['cost_usd']:.2f}"
+    return f"{totals['input_tokens']:,} tokens in, {totals['output_tokens']:,} out, {cost}"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from deepwork.text import one_line
 
-# A run that is complete or aborted, or waits for a decision of a person, is not started again. One that has failed is:
-# its database may have been away.
-FINAL = "0 2 4 5 6 8"
+# A run that is complete, aborted or stopped, or waits for a decision of a person, is not started again. One that has
+# failed is: its database may have been away.
+FINAL = "0 2 4 5 6 8 130"
 
 
 def units(command: Sequence[str], folder: str, about: str, path: str) -> str:
