@@ -291,7 +291,7 @@ def test_units_are_printed_and_start_nothing(desk):
     assert len(desk.seen) == 1
 
 
-def test_a_unit_does_not_try_an_aborted_session_again(desk):
+def test_a_unit_does_not_try_an_aborted_session_or_a_stopped_run_again(desk):
     desk.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}])
     assert desk.run("--with", "claude", "--no-wait") == 7, desk.stderr
     session_id = desk.session()["session_id"]
@@ -299,6 +299,7 @@ def test_a_unit_does_not_try_an_aborted_session_again(desk):
     [final] = re.findall(r"^RestartPreventExitStatus=(.+)$", desk.stdout, re.MULTILINE)
     assert desk("sessions", "abort", session_id, "--reason", "no use") == 0, desk.stderr
     assert str(desk("run", "--continue", session_id)) in final.split(), desk.stderr
+    assert "130" in final.split()  # `runs stop`
 
 
 @pytest.mark.slow
