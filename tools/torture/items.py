@@ -21,9 +21,30 @@ from stores import Database, database_option, opened_store
 
 if TYPE_CHECKING:
     import deepwork_sql
+    from deepwork_sql.leases import Lease
 
 LEASE = 2_000
 KILLED_EVERY, RESTARTED_EVERY = 2.0, 5.0
+
+
+async def next_lease(database: deepwork_sql.Database, worker: str) -> Lease | None:
+    """Wait for an item that is open or whose holder has gone, and claim it; None if all are done."""
+    from bench.items import all_are_done, claim, take_over
+
+    from deepwork_sql.errors import DatabaseError
+
+    while True:
+        try:
+            lease = await database.write(lambda tx: claim(tx, worker, LEASE) or take_over(tx, worker, LEASE))
+        except DatabaseError as error:
+            if "not said whether the change was made" not in str(error):
+                raise
+            continue  # a restart came between; if it was made, its lease ends, and the item is open again
+        if lease is not None:
+            return lease
+        if await database.read(all_are_done):
+            return None
+        await anyio.sleep(0.1)
 
 
 async def work(database: deepwork_sql.Database, name: str, agents: int, late: float) -> dict[str, int]:
@@ -32,26 +53,14 @@ async def work(database: deepwork_sql.Database, name: str, agents: int, late: fl
     Returns:
         How many completions after the end of their leases were refused, and accepted.
     """
-    from bench.items import all_are_done, claim, complete, take_over
+    from bench.items import complete
 
     from deepwork_sql import LeaseLost
-    from deepwork_sql.errors import DatabaseError
 
     stale = Counter[str]()
 
     async def agent(worker: str) -> None:
-        while True:
-            try:
-                lease = await database.write(lambda tx: claim(tx, worker, LEASE) or take_over(tx, worker, LEASE))
-            except DatabaseError as error:
-                if "not said whether the change was made" not in str(error):
-                    raise
-                continue  # a restart came between; if it was made, its lease ends, and the item is open again
-            if lease is None:
-                if await database.read(all_are_done):
-                    return
-                await anyio.sleep(0.1)
-                continue
+        while lease := await next_lease(database, worker):
             is_late = random.random() < late
             if is_late:
                 await anyio.sleep(LEASE / 1000 + 0.2)
