@@ -20,7 +20,7 @@ case "$1 $2" in
 "venv --quiet") mkdir -p "$last/bin" && ln -s "$(command -v python3)" "$last/bin/python" ;;
 "pip install")
     [ -e "$(dirname "$0")/broken" ] && echo "no network" >&2 && exit 2
-    [ -e "$(dirname "$0")/interrupted" ] && kill -INT $PPID && sleep 60
+    [ -e "$(dirname "$0")/interrupted" ] && echo $$ > "$(dirname "$0")/installer" && kill -INT $PPID && exec sleep 60
     [ -e "$(dirname "$0")/slow" ] && sleep 1
     while [ "$1" != --python ]; do shift; done
     printf '#!/bin/sh\\necho "deepwork $*"\\n' > "$(dirname "$2")/deepwork"
@@ -215,6 +215,8 @@ def test_an_interrupted_upgrade_counts_for_nothing_and_the_next_one_installs(mac
     printed = machine.run("install", code=130)
     assert "Traceback" not in printed
     assert "Interrupted. `make install` again goes on." in printed
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((machine.programs / "installer").read_text()), 0)
     (machine.programs / "interrupted").unlink()
     source.unlink()  # back at the older sources, of which the newer ones may have replaced some
     assert "installed  " in machine.run("install")

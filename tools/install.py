@@ -54,6 +54,16 @@ def installer(python: str) -> list[str]:
 def run(command: list[str]) -> int:
     """Run an installer, name the packages, and return its exit code."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        return show(process)
+    except BaseException:  # another one may be started at once, and two would spoil what they install
+        process.terminate()
+        process.wait()
+        raise
+
+
+def show(process: subprocess.Popen[str]) -> int:
+    """Name the packages as an installer comes to them, and return its exit code."""
     assert process.stdout
     lines: list[str] = []
     column = 0
