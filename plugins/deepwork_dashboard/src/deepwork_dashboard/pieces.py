@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
+import anyio
 from anyio import to_thread
 from starlette.requests import Request
 
 from deepwork.api import Answerer, Session, read_regular
 from deepwork.errors import ArgumentError, PathRefused
 from deepwork.sessions.standing import step_state
-from deepwork_dashboard.answers import Mapped, NotThere, iso_text, json_body
+from deepwork_dashboard.answers import Conflict, Mapped, NotThere, iso_text, json_body
 from deepwork_dashboard.contents import FileOfAttempt, shown
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.entries import judged_digest
@@ -27,6 +28,7 @@ class Pieces:
     def __init__(self, dashboard: Dashboard, inbox: InboxPages) -> None:
         self._dashboard = dashboard
         self._inbox = inbox
+        self._saving = anyio.Lock()
 
     async def one(self, request: Request) -> Mapped:
         """Show what was reported of a step, and what was said of it."""
@@ -61,13 +63,19 @@ class Pieces:
         return dict(file)
 
     async def save_draft(self, request: Request) -> Mapped:
-        """Keep what a person writes, until they send it."""
+        """Keep what a person writes, until they send it; of several with one login what is written first."""
         session, step_id = await self._step(request)
-        request.state.answerer.check_person("write comments")
-        draft = (await json_body(request)).get("draft")
-        if draft is not None and not isinstance(draft, dict):
-            raise ArgumentError("draft is an object, or null")
-        await self._dashboard.pieces.save_draft(session.session_id, step_id, 0, request.state.answerer, draft)
+        by = request.state.answerer
+        by.check_person("write comments")
+        body = await json_body(request)
+        draft, writers = body.get("draft"), body.get("writers")
+        if not isinstance(draft, dict | None) or not isinstance(writers, list | None):
+            raise ArgumentError("draft is an object, or null, and writers are a list")
+        async with self._saving:
+            stored = await self._draft(session, step_id, by)
+            if stored and writers is not None and stored.get("writer") not in writers:
+                raise Conflict("There is another draft of this login; it stays, and yours is not saved")
+            await self._dashboard.pieces.save_draft(session.session_id, step_id, 0, by, draft)
         return {"done": "Saved"}
 
     async def resolve(self, request: Request) -> Mapped:

@@ -211,17 +211,20 @@ def test_a_draft_stays_on_its_attempt_when_the_agent_reports_again(shop, agent, 
     page.keyboard.press("Control+Enter")
     page.locator(".line[data-line='12'] .new").first.click()
     page.get_by_role("textbox", name="Comment").fill("About the risks")
+    page.get_by_role("button", name="Suggest a replacement").click()  # and none is written
     saved(page)
     shop.report(agent, session, stories.files(**stories.SECOND))
     page.get_by_text("Attempt 2 is here.").wait_for()
     expect(page.get_by_role("textbox", name="Comment")).to_have_value("About the risks")
     assert page.get_by_role("button", name="Request changes").is_disabled()
+    expect(page.get_by_text("There is an attempt 2.")).to_be_in_viewport()  # whoever writes has scrolled
 
     page.get_by_role("link", name="Only look at it").click()
     page.get_by_text("You have a draft on attempt 1.").wait_for()
     page.get_by_role("link", name="Show it").click()
     page.get_by_role("button", name="Take my draft along to attempt 2").click()
     page.get_by_role("article", name="Your comment on line 12").wait_for()
+    assert page.get_by_role("group", name="Suggested replacement").count() == 0
     expect(page.get_by_role("textbox", name="What you say to all of it")).to_have_value("plan.md: About the old line")
     expect(page.get_by_text("is here.")).to_have_count(0)
     assert page.get_by_role("button", name="Request changes").is_enabled()
@@ -242,6 +245,30 @@ def test_who_comes_second_reads_what_was_decided_and_keeps_the_draft(shop, sessi
     alert.get_by_text("has passed it: It is what we wanted.").wait_for()
     alert.get_by_text("kept as a draft").wait_for()
     page.get_by_role("article", name="Your comment on line 9").wait_for()
+
+
+def test_who_hears_that_another_has_decided_still_reads_their_own_words(shop, session, dashboard, page):
+    dashboard.enter(page, address(session))
+    page.get_by_role("textbox", name="What you say to all of it").fill("I am not sure")
+    saved(page)
+    shop.decide(session, "changes", "Shorter, please.", who="ben")
+    alert = page.get_by_role("alert")
+    alert.get_by_text("has requested changes: Shorter, please.").wait_for()
+    alert.get_by_text("kept as a draft").wait_for()
+    page.get_by_text("I am not sure").wait_for()
+
+
+def test_two_people_with_one_login_keep_their_drafts(session, dashboard, new_page):
+    pages = {words: new_page() for words in ("Shorter", "Longer")}
+    for page in pages.values():
+        dashboard.enter(page, address(session))
+        page.locator(".line").first.wait_for()
+    for words, page in pages.items():
+        page.get_by_role("textbox", name="What you say to all of it").fill(words)
+        page.get_by_text("Draft saved." if words == "Shorter" else "this browser keeps it").wait_for()
+    for words, page in pages.items():
+        page.reload()
+        expect(page.get_by_role("textbox", name="What you say to all of it")).to_have_value(words)
 
 
 PAYLOADS = [

@@ -18,10 +18,16 @@ export function decisionBar({path, piece, draft, attempt, newest}) {
   const {item} = piece;
   const key = `decide ${path}`;
   const {busy, error, chosen} = note(key, {});
-  if (!item) return error ? html`<section class="decision">${refusal(error, piece, newest)}</section>` : nothing;
+  const {text, comments, composer} = draft.content;
+  if (!item) {
+    if (!error && draft.isEmpty) return nothing;
+    return html`<section class="decision">
+      ${refusal(error ?? {status: 409, message: 'Meanwhile this no longer waits for you.'}, piece, newest)}
+      ${text ? html`<p class="prose" aria-label="Your draft">${text}</p>` : nothing}
+    </section>`;
+  }
   if (!isPerson())
     return html`<p class="quiet">Only a person can answer, and you have logged in with a token of a program.</p>`;
-  const {text, comments, composer} = draft.content;
   const musts = comments.filter(({must}) => must).length;
   const isOld = attempt !== newest;
   const actions = item.actions.filter((action) => !isEnding(action));
@@ -50,6 +56,7 @@ export function decisionBar({path, piece, draft, attempt, newest}) {
       })}
     </div>
     <p class="decision-count">
+      ${isOld ? html`<b class="tone-warn">There is an attempt ${newest}.</b>` : nothing}
       ${comments.length ? html`<b>${countOf(comments.length, 'comment')}</b>${musts ? html`, ${musts} must` : nothing}` : html`<span class="quiet">No comments yet</span>`}
       ${draft.isEmpty ? nothing : html`<span class="quiet"> · ${STATES[draft.state]}</span>`}
       ${composer ? html`<span class="quiet"> · Add the comment that you are writing, or cancel it; then decide.</span>` : nothing}

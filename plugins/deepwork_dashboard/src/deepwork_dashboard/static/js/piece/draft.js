@@ -8,15 +8,20 @@ const RETRY_MS = 3000;
 const EMPTY = {attempt: null, text: '', comments: [], composer: null};
 
 const drafts = new Map();
+// People may share a login: the server keeps the draft of whoever has begun first, and browsers those of the others.
+const THIS_PAGE = String(Math.random());
 
 class Draft {
   #timer = 0;
   #isSaving = false;
+  #writers; // the pages that have written what this one goes on from, and this one
 
   constructor(path, piece) {
     this.path = path;
     const unsaved = this.#unsaved();
-    this.content = withoutSent({...EMPTY, ...(unsaved ?? piece.draft)}, piece);
+    const {writer, writers = [writer], ...content} = unsaved ?? piece.draft ?? {};
+    this.#writers = [...writers, THIS_PAGE];
+    this.content = withoutSent({...EMPTY, ...content}, piece);
     this.state = 'saved';
     if (unsaved) this.#later(0);
   }
@@ -30,7 +35,7 @@ class Draft {
   change(changes, attempt) {
     this.content = {...this.content, attempt: this.content.attempt ?? attempt, ...changes};
     if (this.isEmpty) this.content.attempt = null;
-    this.#keep(JSON.stringify(this.content));
+    this.#keep(JSON.stringify({...this.content, writers: this.#writers}));
     this.#later(PAUSE_MS);
     redraw();
   }
@@ -42,7 +47,7 @@ class Draft {
   // It has been sent.
   drop() {
     this.content = EMPTY;
-    this.#keep(JSON.stringify(EMPTY));
+    this.#keep(JSON.stringify({...EMPTY, writers: this.#writers}));
     this.#later(0);
     redraw();
   }
@@ -58,7 +63,10 @@ class Draft {
     this.#isSaving = true;
     const sent = this.content;
     try {
-      await act(`${this.path}/draft`, {draft: this.isEmpty ? null : sent});
+      await act(`${this.path}/draft`, {
+        draft: this.isEmpty ? null : {...sent, writer: THIS_PAGE},
+        writers: this.#writers,
+      });
       if (sent === this.content) {
         this.state = 'saved';
         this.#keep(null);

@@ -120,6 +120,10 @@ function workOf({path, piece, attempt: {number, reviewers}, newest, draft, again
         suggestion: suggestion ?? written?.suggestion ?? null,
       });
     },
+    contentOf(path) {
+      const file = list.find(({path: name}) => name === path);
+      return file && layoutOf(work, file).content;
+    },
     onPointer: dragging(() => {
       const picked = selection();
       const file = list.find(({path: name}) => name === picked?.path);
@@ -139,14 +143,11 @@ function workOf({path, piece, attempt: {number, reviewers}, newest, draft, again
         leave(composer);
       },
       done() {
-        const {key, ...written} = draft.content.composer;
-        const quoted = textOf(file, written.line, written.end_line);
-        const suggestion = written.suggestion === quoted ? null : written.suggestion;
-        const kept = {...written, text: written.text.trim(), quoted, suggestion, key: key ?? Date.now()};
-        if (!kept.text && suggestion === null) return announce('The comment says nothing yet.');
-        const others = draft.content.comments.filter((comment) => comment.key !== key);
-        change({composer: null, comments: [...others, kept]});
-        leave(written);
+        const {composer} = draft.content;
+        const comments = withComposed(draft.content, file);
+        if (!comments) return announce('The comment says nothing yet.');
+        change({composer: null, comments});
+        leave(composer);
         announce('Added to the review.');
       },
     }),
@@ -226,7 +227,9 @@ async function carry(work, draft) {
   const parameters = {attempt: work.newest, against: work.attempt};
   try {
     const {files} = await read(apiPath(['sessions', work.session, 'steps', work.step, 'files'], parameters));
-    const content = carried(withComposed(draft.content), files, work.newest);
+    const {composer, comments} = draft.content;
+    const all = composer && withComposed(draft.content, work.contentOf(composer.file));
+    const content = carried({...draft.content, comments: all || comments}, files, work.newest);
     draft.change(content, work.newest);
     setQuery({attempt: '', against: ''});
   } catch (error) {
@@ -234,13 +237,14 @@ async function carry(work, draft) {
   }
 }
 
-// What is being written goes along as a comment.
-function withComposed(content) {
-  const {composer, comments} = content;
-  if (!composer?.text.trim() && !composer?.suggestion) return content;
+// The comments of a draft with the one that is being written, in a file that has these lines; null if it says nothing.
+function withComposed({composer, comments}, file) {
   const {key, ...written} = composer;
-  const others = comments.filter((comment) => comment.key !== key);
-  return {...content, comments: [...others, {...written, key: key ?? Date.now()}]};
+  const quoted = file?.lines ? textOf(file, written.line, written.end_line) : '';
+  const isSame = quoted !== '' && written.suggestion === quoted;
+  const kept = {...written, text: written.text.trim(), quoted, suggestion: isSame ? null : written.suggestion};
+  if (!kept.text && kept.suggestion === null) return null;
+  return [...comments.filter((comment) => comment.key !== key), {...kept, key: key ?? Date.now()}];
 }
 
 function attempts(piece, chosen, data, query) {
