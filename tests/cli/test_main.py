@@ -128,6 +128,13 @@ def test_an_interrupted_command_exits_with_130(project, install):
         assert process.stderr.read().strip() == "Interrupted."
 
 
+@pytest.mark.parametrize("error", ["class", "schema"])
+def test_an_interruption_that_others_have_wrapped_is_no_bug(run, install, error):
+    install("commands")
+    ended = run("interrupted", error)
+    assert (ended.returncode, ended.stderr) == (130, "Interrupted.\n")
+
+
 @pytest.mark.parametrize("arguments", [["jobs", "list"], ["jobs", "list", "--json"], ["--help"], ["init"]])
 def test_a_reader_that_has_gone_is_no_reason_to_complain(project, arguments):
     reading, writing = os.pipe()

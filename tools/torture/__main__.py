@@ -35,6 +35,8 @@ from stores import Database
 @click.pass_context
 def main(context: click.Context) -> None:
     """Do to servers what happens to them, and check what they have promised."""
+    if context.invoked_subcommand == worker.name:  # which is killed, and has the home of its torture
+        return
     home = context.with_resource(tempfile.TemporaryDirectory(prefix="deepwork-home-"))
     os.environ |= {"XDG_CONFIG_HOME": f"{home}/config", "XDG_STATE_HOME": f"{home}/state"}
 

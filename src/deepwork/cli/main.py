@@ -217,9 +217,21 @@ def _run() -> int:
         # Nobody reads stdout any more. The interpreter flushes it once more at exit, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception:  # noqa: BLE001 - a bug: the user gets one line that names the file with the details
+    except Exception as error:  # noqa: BLE001 - a bug: the user gets one line that names the file with the details
+        if _is_interruption(error):
+            say("Interrupted.", err=True)
+            return 130
         say_text(_keep_traceback(), "Error: this is a bug of deepwork. Details: ", err=True)
         return 3
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """True for an error that Ctrl-C has caused, which is wrapped where classes are made, and by pydantic as a text."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or KeyboardInterrupt.__name__ in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _keep_traceback() -> str:

@@ -21,6 +21,18 @@ def crash():
 
 
 @click.command()
+@click.argument("error")
+def interrupted(error):
+    """Be interrupted where others make another error of it."""
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt as interruption:
+        if error == "class":
+            raise RuntimeError("Error calling __set_name__ on 'Name' instance") from interruption
+    raise ValueError('Error building "literal" validator:\n  KeyboardInterrupt: ')
+
+
+@click.command()
 def wait():
     """Wait until interrupted."""
     click.echo("waiting")
@@ -29,4 +41,4 @@ def wait():
 
 @hookimpl
 def deepwork_commands():
-    return [refuse, crash, wait]
+    return [refuse, crash, interrupted, wait]
