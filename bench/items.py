@@ -53,13 +53,13 @@ async def make_items(database: deepwork_sql.Database, count: int) -> None:
 
 
 def claim(transaction: Transaction, worker: str, milliseconds: int) -> leases.Lease | None:
-    """Take an open item; None if there is none, or another worker is just taking it."""
+    """Take an open item; None if all are taken, or another worker is just taking it."""
     row = transaction.row(OPEN)
     return None if row is None else _take(transaction, row.item, worker, milliseconds)
 
 
 def take_over(transaction: Transaction, worker: str, milliseconds: int) -> leases.Lease | None:
-    """Take an item whose holder has gone; None if there is none."""
+    """Take an item whose holder has gone, if any."""
     expired = leases.expired(transaction, "item", 1)
     return _take(transaction, expired[0].item, worker, milliseconds) if expired else None
 

@@ -23,6 +23,6 @@ LIMITS = (
 
 
 def be_patient() -> None:
-    """Give it that time in this process, and in those that it forks."""
+    """Raise the limits in this process, and so in its forks."""
     for module, name in LIMITS:
         setattr(import_module(module), name, PATIENCE)

@@ -218,7 +218,7 @@ def test_an_interrupted_upgrade_counts_for_nothing_and_the_next_one_installs(mac
     with pytest.raises(ProcessLookupError):
         os.kill(int((machine.programs / "installer").read_text()), 0)
     (machine.programs / "interrupted").unlink()
-    source.unlink()  # back at the older sources, of which the newer ones may have replaced some
+    source.unlink()  # back at the older sources; the newer ones may have replaced some
     assert "installed  " in machine.run("install")
 
 

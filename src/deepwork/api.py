@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from deepwork.ports.state_store import StateStore
     from deepwork.programs.git import Git
     from deepwork.programs.processes import allowed_environment, run_program
-    from deepwork.project.access import Project, project_at
+    from deepwork.project.access import Project
     from deepwork.project.command_context import open_context
     from deepwork.project.opened import open_project
     from deepwork.project.rehearsal import Rehearsal
     from deepwork.project.settings import NeedsTrust, at_most, same
+    from deepwork.project.unopened import project_at
     from deepwork.sessions import standing
     from deepwork.sessions.manager import standing_in
     from deepwork.sessions.memory_store import MemoryStore
@@ -100,11 +101,12 @@ _NAMES = {
     "ports.state_store": "StateStore",
     "programs.git": "Git",
     "programs.processes": "allowed_environment run_program",
-    "project.access": "Project project_at",
+    "project.access": "Project",
     "project.command_context": "open_context",
     "project.opened": "open_project",
     "project.rehearsal": "Rehearsal",
     "project.settings": "at_most NeedsTrust same",
+    "project.unopened": "project_at",
     "sessions": "standing",
     "sessions.manager": "standing_in",
     "sessions.memory_store": "MemoryStore",

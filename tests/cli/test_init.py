@@ -15,7 +15,7 @@ from deepwork.project.config import Config
 
 pytestmark = pytest.mark.anyio
 
-# Runs a module as one that may write files of this size at most: then a write fails as on a full disk.
+# Runs a module that may write files of this size at most: then a write fails as on a full disk.
 SMALL_FILES = """\
 import resource, runpy, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))

@@ -80,7 +80,7 @@ async def test_a_command_finds_agents_and_sessions_in_an_opened_project(project,
 class TestRunningPrograms:
     @pytest.fixture
     def mark(self, tmp_path):
-        """Return a mark of this test alone: whatever has it on this machine may be ended."""
+        """Return a mark of this test alone: all processes that have it may be ended."""
         return str(tmp_path)
 
     @pytest.fixture

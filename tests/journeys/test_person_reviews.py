@@ -425,7 +425,7 @@ async def test_a_report_that_another_one_has_replaced_asks_nobody(by_person, jud
     assert "waits_for" not in late
     assert "Something else was reported" in late["feedback"]
     session_id = stored()["session_id"]
-    await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)  # of what was reported last
+    await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)  # about the last report
     lint = judge(lambda _: Passed())
     async with by_person.agent(by_person.server(plugins=plugins_with(lint=lint))) as agent:
         assert (await agent.finish(DONE, session_id=session_id))["waits_for"]

@@ -94,7 +94,7 @@ def _listing(root: str, limit: int, status: str | None, *, archived: bool) -> Li
 
 def _stored(root: str, limit: int, status: str | None, *, archived: bool) -> Listing:
     from deepwork.models.sessions import SessionStatus
-    from deepwork.project.access import project_at
+    from deepwork.project.unopened import project_at
 
     find = _find_archived if archived else _find
     return project_at(root).with_store(lambda store: find(store, SessionStatus(status) if status else None, limit))

@@ -123,7 +123,7 @@ class RecordedVerdicts:
 
     A reviewer that is asked again and again passes anything once. So work that failed stays failed until its files,
     its inputs or its criteria change, even if the author writes other notes. Work that passed is judged again with
-    other notes. The verdict of a person holds whatever the notes say, and so do the passes that they had before them;
+    other notes. The verdict of a person holds with any notes, and so do the passes that they had before them;
     what they ask for holds for all that was reported together, and is answered before anything is judged.
     """
 
@@ -136,7 +136,7 @@ class RecordedVerdicts:
         """Collect them from a history; of what changed during its review no verdict holds."""
         by_subject: dict[str, Verdict] = {}
         passed_keys: set[str] = set()
-        judged: set[str] = set()  # before the person, of what was reported together
+        judged: set[str] = set()  # before the person, in the same report
         settled: set[str] = set()
         for entry in history:
             verdict = entry.detail

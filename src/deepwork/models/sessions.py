@@ -241,7 +241,7 @@ class Session(StoredModel):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the stored definition is the one with which the session was started."""
+        """Whether the stored definition is still that of the start."""
         definition = self.definition
         if definition is None:
             return self.schema_version == 0  # release 0.9 kept none

@@ -11,7 +11,7 @@ ACTIVE = "active"
 
 
 class SessionHeads(Protocol):
-    """Reads where the sessions of a project stand; those that cannot be read are left out."""
+    """Reads where the sessions of a project stand; unreadable ones are left out."""
 
     def named(self, session_id: str, status: str = ACTIVE) -> Head | None:
         """Return one session; None if it has another status."""

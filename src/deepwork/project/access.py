@@ -242,18 +242,3 @@ class Project:
         if self._opened is None:
             self._opened = self._open_project()
         return self._opened
-
-
-def project_at(root: str | Path) -> Project:
-    """Return the project of a folder, for a command. Nothing is read, and no plugin is loaded, before it is needed.
-
-    Args:
-        root: The project's folder.
-    """
-
-    def opened() -> WholeProject:
-        from deepwork.project.project import Project as WholeProject
-
-        return WholeProject(root)
-
-    return Project(root, opened)

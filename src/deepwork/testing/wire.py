@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from deepwork.testing.project import Mapped, Refused
 
-# How long tests wait for what has to come: it keeps a test from hanging, and no machine is too slow for it.
+# How long tests wait: it keeps a test from hanging, and no machine is too slow for it.
 PATIENCE = 240.0
 CLIENT = {"name": "deepwork.testing", "version": "1"}
 LEGACY, MODERN = "2025-11-25", "2026-07-28"

@@ -17,7 +17,7 @@ from deepwork.builtin.clients.desk import Desk
 from deepwork.builtin.clients.hook import _ended
 from deepwork.builtin.clients.hook_events import HookEvent, answer
 from deepwork.builtin.clients.listeners import MAX_SESSIONS, ClientSession, key_of
-from deepwork.project.access import project_at
+from deepwork.project.unopened import project_at
 from deepwork.testing import review, step
 
 pytestmark = pytest.mark.anyio

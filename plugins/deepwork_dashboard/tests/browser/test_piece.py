@@ -217,7 +217,7 @@ def test_a_draft_stays_on_its_attempt_when_the_agent_reports_again(shop, agent, 
     page.get_by_text("Attempt 2 is here.").wait_for()
     expect(page.get_by_role("textbox", name="Comment")).to_have_value("About the risks")
     assert page.get_by_role("button", name="Request changes").is_disabled()
-    expect(page.get_by_text("There is an attempt 2.")).to_be_in_viewport()  # whoever writes has scrolled
+    expect(page.get_by_text("There is an attempt 2.")).to_be_in_viewport()  # people scroll to write
 
     page.get_by_role("link", name="Only look at it").click()
     page.get_by_text("You have a draft on attempt 1.").wait_for()

@@ -204,7 +204,7 @@ class Runner:
         with self._record.transcript(number) as transcript:
             task = await self._task(session, name, transcript.keep)
             if self._interrupted.is_set():
-                return  # the signal came while the agent was prepared, when there was none to end
+                return  # the signal came while the agent was prepared, and has ended nothing
             worker = Worker(number, name, anyio.CancelScope(), task, session.current_step_id)
             self._add("worker", number=number, agent=name, hooks=spec.has_hooks, step_id=session.current_step_id)
             self._display.log(f"{name} works on step {session.current_step_id!r}")

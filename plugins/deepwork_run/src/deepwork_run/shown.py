@@ -55,6 +55,6 @@ def _state(run: Run, runner: int | None, standing: Standing | None, works: Worke
 
 
 def used(totals: Mapping[str, Any]) -> str:
-    """Return what was used, for people: tokens, and dollars where somebody has said them."""
+    """Return what was used, for people: tokens, and dollars where they are known."""
     cost = "no dollars said" if totals["cost_usd"] is None else f"${totals['cost_usd']:.2f}"
     return f"{totals['input_tokens']:,} tokens in, {totals['output_tokens']:,} out, {cost}"

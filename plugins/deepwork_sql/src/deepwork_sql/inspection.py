@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from deepwork.api import Session, open_context
 from deepwork.models.sessions import SCHEMA_VERSION
 from deepwork_sql import database
+from deepwork_sql.contents import counts
 from deepwork_sql.statement import Statement
 from deepwork_sql.transaction import Transaction
 
@@ -19,23 +20,6 @@ _DOCUMENTS = Statement(
     "WHERE (machine, project, session_id) > (:machine, :project, :session_id) "
     "ORDER BY machine, project, session_id LIMIT :limit"
 )
-
-_SESSIONS = "FROM deepwork_sessions"
-_SCHEMAS = Statement("SELECT name, version FROM deepwork_schemas ORDER BY name")
-_ALL_SESSIONS = Statement(f"SELECT count(*) AS total {_SESSIONS}")
-_OWN_SESSIONS = Statement(f"SELECT count(*) AS total {_SESSIONS} WHERE machine = :machine AND project = :project")
-_EVENTS = Statement("SELECT count(*) AS total FROM deepwork_events")
-
-
-def counts(transaction: Transaction, *, machine: str, project: str) -> dict[str, Any]:
-    """Count what is in a database, and the sessions of one project in it."""
-    mine = {"machine": machine, "project": project}
-    return {
-        "schemas": {row.name: row.version for row in transaction.rows(_SCHEMAS)},
-        "sessions": transaction.row(_OWN_SESSIONS, **mine).total,
-        "all sessions": transaction.row(_ALL_SESSIONS).total,
-        "events": transaction.row(_EVENTS).total,
-    }
 
 
 async def describe(root: str) -> dict[str, Any]:

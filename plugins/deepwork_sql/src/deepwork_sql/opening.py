@@ -12,11 +12,11 @@ from sqlalchemy import Engine
 
 from deepwork_sql.access import Database
 from deepwork_sql.address import Address
+from deepwork_sql.contents import counts
 from deepwork_sql.engines import make_engine, shown_engine
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.execution import Executor
 from deepwork_sql.feed import align, is_restored
-from deepwork_sql.inspection import counts
 from deepwork_sql.migration import SchemaState, check_releases, migrate, states
 from deepwork_sql.retry import OPENING, POSTGRES, SQLITE
 from deepwork_sql.schema import installed_schemas

@@ -134,7 +134,7 @@ def _ids(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _asked_steps() -> list[tuple[str, str, str]]:
-    """Ask for steps until there is no answer; one that is wrong is asked for again."""
+    """Ask for steps until the answer is empty; a wrong one is asked for again."""
     steps: list[tuple[str, str, str]] = []
 
     def answered(text: str) -> tuple[str, str, str] | None:

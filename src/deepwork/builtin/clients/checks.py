@@ -95,7 +95,7 @@ def _own_commands() -> list[tuple[str, ...]]:
 
 
 def _hooks(state: ClientState, root: Path) -> Iterator[Finding]:
-    """Report in which form the hooks of a client are, whether its version can carry them out, and whom they call."""
+    """Report in which form the hooks of a client are, whether its version can carry them out, and what they call."""
     client, cure = state.client, f"deepwork connect {state.client.name}"
     scopes: tuple[Scope, ...] = ("project", "user") if client.hooks else ()
     for place in (Place(client, root, scope, os.environ) for scope in scopes):

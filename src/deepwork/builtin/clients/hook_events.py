@@ -138,7 +138,7 @@ async def _stop(event: HookEvent, to: Deliveries) -> str:
     if not event.is_continued:
         await _begin_turn(event, to)
     reminders = await _reminders(to)
-    # It comes last: for what is handed over and then never answered, since there was no time, nobody would know.
+    # It comes last: a text that is handed over counts as told, even if time runs out before the answer.
     text = "" if event.is_continued else await to.hand_over(with_ends=False)
     reason = _shown("\n\n".join(filter(None, [text, reminders])))
     return json.dumps({"decision": "deny" if event.client == GEMINI else "block", "reason": reason}) if reason else ""
