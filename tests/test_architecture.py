@@ -143,6 +143,30 @@ def feature_of(module):
     return parts[2] if parts[:2] == ["deepwork", "builtin"] and len(parts) > 2 else None
 
 
+def test_no_modules_import_each_other_in_a_circle():
+    """Also not within functions; for types alone they may."""
+    roots = [SOURCE.parent, *Path(__file__).parents[1].glob("plugins/deepwork_*/src")]
+    files = {
+        ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): file
+        for root in roots
+        for file in root.rglob("*.py")
+    }
+    graph = {name: modules_in(without_type_checking(file.read_text()), files) - {name} for name, file in files.items()}
+    TopologicalSorter(graph).prepare()
+
+
+def modules_in(text, known):
+    """Return the known modules that a file imports, at any place; `from a import b` is `a.b` where that is one."""
+    modules = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules.update(name if name in known else node.module for name in names)
+    return modules & known.keys()
+
+
 LOW = {"errors", "text", "paths", "programs", "documents", "commands", "foreign"}
 
 
