@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,10 @@ shutil.rmtree = rmtree
 """
 
 
+def heed_interruptions():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Machine:
     """An empty home, a uv that pretends, and a copy of the tool beside small sources."""
 
@@ -68,7 +73,9 @@ class Machine:
         path = os.pathsep.join([*map(str, self.path), "/usr/bin", "/bin"])
         environment = {"HOME": str(self.home), "PATH": path, "SHELL": "/bin/zsh", **self.variables}
         command = [sys.executable, self.checkout / "tools/environment.py", *arguments]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # Where the tests run in the background of a shell, SIGINT is ignored, and so it would be here.
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen(command, env=environment, preexec_fn=heed_interruptions, **pipes)
 
     def run(self, *arguments, code=0):
         process = self.start(*arguments)
