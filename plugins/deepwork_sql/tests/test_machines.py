@@ -30,6 +30,7 @@ class SqliteMachine(StoreMachine):
 
     def teardown(self):
         super().teardown()
+        os.environ.pop("DEEPWORK_DATABASE_URL", None)  # the next test of this process may start a server
         self._folder.cleanup()
 
 
