@@ -85,8 +85,7 @@ def saved(page):
 def test_a_person_reviews_two_attempts_with_the_keys_alone(shop, agent, session, dashboard, page):
     """From the inbox to the line, a comment and a replacement; the agent gets both, and what it changed is seen."""
     dashboard.enter(page)
-    page.get_by_role("link", name="waits for your review").first.focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("link", name="waits for your review").first.press("Enter")
     page.get_by_role("heading", level=1, name="Plan the new checkout").wait_for()
     page.locator(".line").first.wait_for()
     dashboard.shows(page, address(session))
@@ -112,8 +111,7 @@ def test_a_person_reviews_two_attempts_with_the_keys_alone(shop, agent, session,
     page.keyboard.press("d")
     page.keyboard.type("Close.")
     saved(page)
-    page.get_by_role("button", name="Request changes").focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Request changes").press("Enter")
     page.get_by_role("status").filter(has_text="needs the changes").first.wait_for()
     page.get_by_text("not sent yet").first.wait_for(state="detached")
     page.evaluate(DROPPED, session)
