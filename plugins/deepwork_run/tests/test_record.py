@@ -6,12 +6,16 @@ import fcntl
 import json
 import os
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from acting import works
 
 from deepwork.api import Workspace
 from deepwork.errors import StorageError
+from deepwork.ports.agent import Limited, Spent
 from deepwork.testing.wire import PATIENCE
+from deepwork_run.options import OnLimit
 from deepwork_run.record import MAX_TRANSCRIPT, Record, records, remove_old_transcripts
 
 
@@ -116,3 +120,36 @@ def test_without_any_run_there_is_none(project):
     assert records(Workspace(project.root)) == []
     assert Record(Workspace(project.root), "s1").read().workers == []
     assert Record(Workspace(project.root), "s1").runner() is None
+
+
+@pytest.mark.anyio
+async def test_a_record_with_lines_that_were_cut_off_is_read(runs, project):
+    run = await runs.run({"one": [works(1, Limited(datetime.now(UTC) + timedelta(hours=1)))]}, waits=False)
+    with (project.state / "runs" / run.session_id / "events.jsonl").open("a") as events:
+        events.write('{"at": "now", "kind": "sp')
+    again = await runs.run({"one": [works(3)]}, run.session_id, waits=False)
+    assert (again.code, len(again.record.read().workers)) == (7, 1)
+    assert again.record.read().exit_code == 7
+
+
+@pytest.mark.anyio
+async def test_old_transcripts_are_removed(runs, project):
+    first = await runs.run({"one": [works(1, Limited(datetime.now(UTC) + timedelta(hours=1)))]}, waits=False)
+    transcript = project.state / "runs" / first.session_id / "worker-1.jsonl"
+    assert transcript.stat().st_mode & 0o777 == 0o600
+    os.utime(transcript, (0, 0))
+    await runs.run({"one": [works(3)]}, first.session_id, waits=False)
+    assert not transcript.exists()
+
+
+@pytest.mark.anyio
+async def test_records_of_two_vendors_with_one_id_are_two(runs):
+    run = await runs.run(
+        {
+            "one": [works(1, Spent("a", 1, 1, 0.5), Limited(datetime.now(UTC) + timedelta(hours=1)))],
+            "two": [works(3, Spent("a", 2, 2))],
+        },
+        on_limit=OnLimit.SWITCH,
+    )
+    assert run.record.read().totals() == {"input_tokens": 3, "output_tokens": 3, "cost_usd": 0.5}
+    assert run.record.read().totals("two") == {"input_tokens": 2, "output_tokens": 2, "cost_usd": None}

@@ -280,15 +280,6 @@ async def test_every_record_is_counted_once_and_the_totals_add_up(runs):
     assert [record["worker"] for record in run.record.read().spent.values()] == [1, 1]
 
 
-async def test_records_of_two_vendors_with_one_id_are_two(runs):
-    run = await runs.run(
-        {"one": [works(1, Spent("a", 1, 1, 0.5), Limited(soon(hours=1)))], "two": [works(3, Spent("a", 2, 2))]},
-        on_limit=OnLimit.SWITCH,
-    )
-    assert run.record.read().totals() == {"input_tokens": 3, "output_tokens": 3, "cost_usd": 0.5}
-    assert run.record.read().totals("two") == {"input_tokens": 2, "output_tokens": 2, "cost_usd": None}
-
-
 async def test_what_is_spent_is_written_down_with_its_step(runs):
     run = await runs.run({"one": [works(4, cost=0.01)]})
     steps = [record["step_id"] for record in run.record.read().spent.values()]
@@ -501,21 +492,3 @@ async def test_the_history_says_which_agent_waited(runs):
     [entry] = [entry for entry in run.session.history if entry.kind == "waiting"]
     assert isinstance(entry.detail, history.Waiting)
     assert entry.detail.agent == "one"
-
-
-async def test_a_record_with_lines_that_were_cut_off_is_read(runs, project):
-    run = await runs.run({"one": [works(1, Limited(soon(hours=1)))]}, waits=False)
-    with (project.state / "runs" / run.session_id / "events.jsonl").open("a") as events:
-        events.write('{"at": "now", "kind": "sp')
-    again = await runs.run({"one": [works(3)]}, run.session_id, waits=False)
-    assert (again.code, len(again.record.read().workers)) == (7, 1)
-    assert again.record.read().exit_code == 7
-
-
-async def test_old_transcripts_are_removed(runs, project):
-    first = await runs.run({"one": [works(1, Limited(soon(hours=1)))]}, waits=False)
-    transcript = project.state / "runs" / first.session_id / "worker-1.jsonl"
-    assert transcript.stat().st_mode & 0o777 == 0o600
-    os.utime(transcript, (0, 0))
-    await runs.run({"one": [works(3)]}, first.session_id, waits=False)
-    assert not transcript.exists()

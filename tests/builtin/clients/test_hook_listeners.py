@@ -134,6 +134,6 @@ async def test_a_prompt_to_a_sub_agent_of_codex_confirms_nothing_for_the_main_ag
         session_id = await window.start()
         await person("say", session_id, "Leave the migrations alone")
         assert "| Leave the migrations alone" in await window.breathe()
-        await window.hook("UserPromptSubmit", transcript=f"/home/ada/rollout-{helper}.jsonl")
+        await window.hook("UserPromptSubmit", transcript=str(project.root / f"rollout-{helper}.jsonl"))
         async with project.agent() as other_server:
             assert ", again] " in await window.on(other_server).breathe()
