@@ -142,8 +142,12 @@ def test_a_disk_that_fills_up_leaves_no_part_of_a_file_that_the_next_run_would_k
 def test_a_file_that_another_run_makes_meanwhile_is_kept(invoke, project, monkeypatch):
     monkeypatch.setattr(Folder, "names", lambda _: [])
     project.write(".deepwork/config.yml", "# mine\n")
-    assert "kept     .deepwork/config.yml" in invoke("init").out
-    assert (project.root / ".deepwork/config.yml").read_text() == "# mine\n"
+    project.write(".deepwork/jobs/project_tour/job.yml", "# mine\n")
+    printed = invoke("init").out
+    for name in ("config.yml", "jobs/project_tour"):
+        assert f"kept     .deepwork/{name}" in printed
+    for name in ("config.yml", "jobs/project_tour/job.yml"):
+        assert (project.root / ".deepwork" / name).read_text() == "# mine\n"
 
 
 def test_what_is_missing_is_made_beside_what_is_there(run, project):

@@ -163,9 +163,8 @@ def _write_files(workspace: Workspace, config: str) -> dict[str, str]:
                 os.mkdir(name, dir_fd=home.descriptor)
     with Folder.open(workspace.home / "jobs", inside=workspace.root) as jobs:
         has_sample = SAMPLE in jobs.names()
-    states[f"jobs/{SAMPLE}"] = "kept" if has_sample else "created"
-    if not has_sample:
-        _copy_sample(workspace.home / "jobs" / SAMPLE)
+    is_new = not has_sample and _copy_sample(workspace.home / "jobs" / SAMPLE)
+    states[f"jobs/{SAMPLE}"] = "created" if is_new else "kept"
     with Folder.open(workspace.home / "schema", inside=workspace.root) as schema:
         for kind in MODELS:
             name = f"{kind}.schema.json"
@@ -173,8 +172,12 @@ def _write_files(workspace: Workspace, config: str) -> dict[str, str]:
     return states
 
 
-def _copy_sample(folder: Path) -> None:
-    """Copy the sample job, or leave nothing of it: a part would be kept the next time."""
+def _copy_sample(folder: Path) -> bool:
+    """Copy the sample job, or leave nothing of it: a part would be kept the next time. False if it is there."""
+    try:
+        folder.mkdir()
+    except FileExistsError:  # another `deepwork init` makes it
+        return False
     with as_file(files("deepwork") / "packaged_jobs" / SAMPLE) as source:
         try:
             for file in filter(Path.is_file, source.rglob("*")):
@@ -184,6 +187,7 @@ def _copy_sample(folder: Path) -> None:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+    return True
 
 
 def _write(folder: Folder, name: str, text: str, *, replace: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import click
 import pytest
 
 from deepwork.builtin.authoring.new import EXAMPLE_NAMES
@@ -120,6 +121,20 @@ def test_a_job_that_is_there_is_not_touched(project, invoke):
     assert ended.code == 1
     assert f"there is a job 'mine' already: {folder}" in ended.err
     assert (folder / "job.yml").read_text() == before
+
+
+def test_a_job_that_is_made_while_it_asks_is_not_touched(project, invoke, monkeypatch):
+    prompt = click.prompt
+
+    def meanwhile(*words, **options):
+        project.write_job("mine")
+        return prompt(*words, **options)
+
+    monkeypatch.setattr(click, "prompt", meanwhile)
+    ended = invoke("jobs", "new", "mine", answer="release\n")
+    assert ended.code == 1
+    assert "there is a job 'mine' already" in ended.err
+    assert "name: mine" in (project.jobs / "mine/job.yml").read_text()
 
 
 @pytest.mark.parametrize(("name", "says"), [("nowhere.md", "nowhere.md"), ("empty.md", "has no list items")])

@@ -75,11 +75,22 @@ def _new_folder(name: str, root: Path) -> Path:
     except PathRefused as error:
         raise ConfigError(f".deepwork/jobs {error.message}") from None
     if os.path.lexists(folder):
-        raise ConfigError(f"there is a job {name!r} already: {folder}", hint="Choose another name.")
+        raise _taken(folder)
     return folder
 
 
+def _taken(folder: Path) -> ConfigError:
+    return ConfigError(f"there is a job {folder.name!r} already: {folder}", hint="Choose another name.")
+
+
 def _write(folder: Path, files: dict[str, str]) -> None:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
+    except FileExistsError:  # made since the questions were asked; it is not ours to remove
+        raise _taken(folder) from None
+    except OSError as error:
+        raise _unwritable(folder, error) from None
     try:
         for path, text in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -87,9 +98,11 @@ def _write(folder: Path, files: dict[str, str]) -> None:
                 file.write(text)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise ConfigError(
-            f"{folder} cannot be written: {error.strerror}", hint="Look at the folder's rights."
-        ) from None
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"{folder} cannot be written: {error.strerror}", hint="Look at the folder's rights.")
 
 
 def _example(example: str, name: str, summary: str | None) -> dict[str, str]:
